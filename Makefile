@@ -31,7 +31,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	@sh tests/system-packages.sh postgresql default-jre-headless chromium
+	@sh tests/system-packages.sh postgresql mariadb-server default-jre-headless chromium
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 check: $(VENV)/.test
@@ -81,7 +81,7 @@ $(VENV)/.python:
 	@$(BIN)/python -m venv .bench/oldest
 	@PIP_ROOT_USER_ACTION=ignore .bench/oldest/bin/python -m pip -qq --disable-pip-version-check --no-input \
 		install --constraint constraints-oldest.txt --editable '.[plot,pandas,polars,arrow,yaml,graphs,interop]' \
-		hypothesis igraph mpmath networkx psutil pytest pytest-xdist scikit-learn 'click<8.5'
+		hypothesis igraph mpmath networkx psutil pytest pytest-timeout pytest-xdist scikit-learn 'click<8.5'
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/.python

@@ -1,13 +1,37 @@
-"""Formulas of the documentation become MathML while it is built: browsers show them without a script or a request."""
+"""What happens while the documentation is built.
+
+Formulas become MathML, which browsers show without a script or a request, and the page about proofs lists those that
+stand beside the code.
+"""
 
 from __future__ import annotations
 
 import html
 import re
+from pathlib import Path
 
 from latex2mathml.converter import convert
 
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">(\\\(|\\\[)(.*?)(\\\)|\\\])</\1>', re.DOTALL)
+
+_PACKAGE = Path(__file__).parent / "src" / "mosha"
+_STAMP = re.compile(r"^\*Proves `mosha\.[\w.]+:(\w+)`", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Put the list of all proofs where a page asks for it."""
+    return markdown.replace("<!-- every proof -->", list_proofs()) if "<!-- every proof -->" in markdown else markdown
+
+
+def list_proofs() -> str:
+    """The lines of a table: what is proved, the file, the code that carries its stamp."""
+    lines = []
+    for path in sorted(_PACKAGE.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = text.splitlines()[0].removeprefix("# ").removeprefix("Proof: ")
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(_STAMP.findall(text)))
+        lines.append(f"| {title[0].upper()}{title[1:]} | `{path.relative_to(_PACKAGE).as_posix()}` | {names} |")
+    return "\n".join(lines)
 
 
 def on_page_content(content: str, **_: object) -> str:
@@ -17,4 +41,5 @@ def on_page_content(content: str, **_: object) -> str:
 
 def _typeset(found: re.Match[str]) -> str:
     block = found[1] == "div"
-    return convert(html.unescape(found[3]).strip(), display="block" if block else "inline")
+    formula = convert(html.unescape(found[3]).strip(), display="block" if block else "inline")
+    return f'<div style="overflow-x: auto">{formula}</div>' if block else formula  # narrow screens scroll it

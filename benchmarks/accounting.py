@@ -14,8 +14,8 @@ import tracemalloc
 from benchmarks._peers import peer, run
 from benchmarks._rows import Row, best_cpu
 from mosha import accounting
-from mosha.accounting import odometer, prices
-from mosha.accounting.losses import dominating
+from mosha.accounting import prices
+from mosha.accounting.losses import dominating, history
 from mosha.events import Event, Gaussian, Laplace, RandomizedResponse
 
 PEER = "dp-accounting 0.6.0"
@@ -26,8 +26,8 @@ WORKLOADS = {
         1e-6,
         6.7016455,
     ),
-    "training q=.004 sigma=1.1 T=14100": (Gaussian(1.1).sampled(0.004) * 14_100, 1e-5, 2.2189666),
-    "training q=.001 sigma=.6 T=100000": (Gaussian(0.6).sampled(0.001) * 100_000, 1e-6, 6.9608440),
+    "training q=.004 sigma=1.1 T=14100": (Gaussian(1.1).sample(0.004) * 14_100, 1e-5, 2.2189666),
+    "training q=.001 sigma=.6 T=100000": (Gaussian(0.6).sample(0.001) * 100_000, 1e-6, 6.9608440),
 }
 CALIBRATED = 1.171143  # exact, q=.004 T=14100 epsilon=2 delta=1e-5
 
@@ -89,7 +89,7 @@ print(json.dumps({"workloads": answers, "running": running, "sigma": found, "cal
 
 
 def forget() -> None:
-    for module, names in ((prices, ("_epsilon", "_delta")), (dominating, ("cover",)), (odometer, ("_moments",))):
+    for module, names in ((prices, ("_epsilon", "_delta")), (dominating, ("cover",)), (history, ("_moments",))):
         for name in names:
             getattr(module, name).cache_clear()
 
@@ -175,7 +175,7 @@ def small_deltas() -> Row:
 
 
 def calibration(their_sigma: float, their_time: float) -> list[Row]:
-    make = lambda sigma: Gaussian(sigma).sampled(0.004) * 14_100
+    make = lambda sigma: Gaussian(sigma).sample(0.004) * 14_100
     found = accounting.calibrate(make, epsilon=2, delta=1e-5)
 
     def again() -> None:

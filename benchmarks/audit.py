@@ -73,7 +73,7 @@ def tightness() -> list[Row]:
 
 
 def one_run() -> list[Row]:
-    training = events.Gaussian(canaries.NOISE).sampled(0.1) * 200
+    training = events.Gaussian(canaries.NOISE).sample(0.1) * 200
     claim = claim_of(training, delta=1e-5)
     found = 0
     for fault in canaries.FAULTS.values():

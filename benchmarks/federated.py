@@ -137,6 +137,36 @@ def peak() -> int:
     return int(line.split()[1]) * 1024
 
 
+def many_clients() -> list[Row]:
+    """One DP round of 10^4 and of 10^5 clients with 4 examples of 16 numbers, MLP of 1,210 weights: what a round adds
+    to the memory that the data take, in fresh processes. Bounded means that ten times the clients add the same."""
+    script = """
+import time, torch, sys
+from benchmarks.federated import peak
+from mosha.federated import Ask, ServerSide, Simulation
+from mosha.noise import secure
+clients = int(sys.argv[1])
+torch.set_num_threads(1)
+nn = torch.nn
+examples = torch.randn(clients, 4, 16), torch.randint(0, 10, (clients, 4))
+model = nn.Sequential(nn.Linear(16, 44), nn.ReLU(), nn.Linear(44, 10))
+sim = Simulation(model, nn.functional.cross_entropy, examples, local_steps=2, batch=2, rate=0.1)
+plan = ServerSide(rounds=2, clients=clients, rate=1.0, clip=1.0, noise_multiplier=1.0)
+made, before, start = plan.measurement(sim.coordinates), peak(), time.process_time()
+made.step(made.init(), sim, Ask(1, sim.initial()), secure())
+print((peak() - before) / 2**20, time.process_time() - start)
+"""
+    found = {}
+    for clients in (10_000, 100_000):
+        command = [sys.executable, "-c", script, str(clients)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found[clients] = [float(number) for number in done.stdout.split()]
+    (few, _), (many, spent) = found.values()
+    what = "memory of a round, 10^5 clients beside 10^4"
+    told = {"ours": f"{many:.0f} MiB, {spent:.1f} CPU s", "theirs": f"{few:.0f} MiB"}
+    return [Row(what, "the same", few / many, 0.5, **told)]
+
+
 def accountant() -> Row:
     """Epsilon after a round, the best of rounds 380 to 420 in five runs: the slower of a dense and a sparse rate."""
     from mosha.federated import ServerSide
@@ -210,6 +240,7 @@ PIECES = {
     "rounds": rounds,
     "secure": secure_aggregation,
     "memory": lambda: [memory()],
+    "many": many_clients,
     "accountant": lambda: [accountant()],
     "accuracy": accuracy,
 }

@@ -69,7 +69,7 @@ if what == "memory of plain":
     seconds(plain, count)
     print(json.dumps(peak() - before))
 elif what == "memory":
-    import mosha.learning.wrapping, mosha.learning.training  # loaded before memory is counted
+    import mosha.learning.frameworks.wrapping, mosha.learning.training  # loaded before memory is counted
     import numpy, mosha.noise
     mosha.noise.add_discrete_gaussian(numpy.zeros(1 << 17, numpy.int64), 2.0**21)  # with numba, where it is installed
     before = peak()

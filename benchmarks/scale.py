@@ -1,148 +1,150 @@
-"""How cost grows: each road at four sizes or more, the exponent of its CPU time, and the bar that it has to keep.
+"""How cost grows: each road at four sizes, the exponent of its CPU time, its memory, and the bars that it has to keep.
 
 The exponent is the slope of log(CPU seconds) over log(size), by least squares. 1 is linear; roads that should not
-depend on their size have a bar of 0.1. A ratio of 1 or more in the table means that the bar is kept.
+depend on their size have a bar of 0.1. A second row compares the largest size with the same work without privacy.
+`pictures` draws the curves, those of peers beside them, into `docs/pictures`.
 """
 
 from __future__ import annotations
 
 import math
-import time
-import tracemalloc
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+import mosha
+from benchmarks._big_book import fill
+from benchmarks._curves import Line, draw_curves
+from benchmarks._peers import PeerUnavailable, peer, run
+from benchmarks._roads import FLAT, Road, fit_exponent, measure_curve, rows_of
 from benchmarks._rows import Row
+from benchmarks.graphs import power_law
+from benchmarks.tables import OPENDP, PIPELINEDP
+from mosha import events
+from mosha.accounting import Odometer
 from mosha.connect.engines.duckdb import DuckDB
-from mosha.core.budget import Budget
 from mosha.core.event import NOTHING
 from mosha.core.events import Pure
 from mosha.core.unit import Person, Reading
+from mosha.graphs import Graph
+from mosha.graphs import protect as protect_graph
 from mosha.ledger import Ledger
+from mosha.local import Batch, Frequency, HeavyHitters
 from mosha.local.protocols.hyperplanes import count_orthogonal
 from mosha.local.protocols.projective import count_points
-from mosha.mechanisms.sampling import FixedSize, Poisson
-from mosha.noise import secure
+from mosha.mechanisms.plans.sampling import FixedSize, Poisson
+from mosha.noise import discrete_gaussian, secure
+from mosha.streams import counter
 from mosha.streams.statistics import KeyedSum
-from mosha.tables import protect
+from mosha.tables import Budget, count, mean, protect
 
 __all__ = ["PIECES", "ROADS", "Road", "fit_exponent"]
 
-_LINEAR = 1.1
-_FLAT = 0.1
-_BUDGET = Budget(epsilon=1)
-_SLACK = 0.1  # of a slope that is measured on a busy machine
+Work = Callable[[], object]
+BUDGET = Budget(epsilon=1)
+PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+COUNT = mosha.Measurement(unit=Person("who"), event=events.Laplace(1000), step=lambda state, *_: (0, state), name="n")
 
 
-@dataclass(frozen=True)
-class Road:
-    """Work of a given size, with what it needs prepared outside the clock."""
-
-    what: str
-    sizes: Sequence[int]
-    prepare: Callable[[int], Callable[[], object]]
-    bar: float = _LINEAR
-
-
-def fit_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The slope of log(cost) over log(size).
-
-    >>> round(fit_exponent([1, 10, 100], [2, 200, 20_000]), 6)
-    2.0
-    """
-    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
-
-
-def measure_road(road: Road) -> Row:
-    """The exponent of a road, beside its bar."""
-    costs, peak = [], 0
-    for size in road.sizes:
-        work = road.prepare(size)
-        work()  # tables and imports
-        costs.append(_cpu(work))
-        tracemalloc.start()
-        work()
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    exponent = fit_exponent(road.sizes, costs)
-    found = ", ".join(f"{size:,}: {1e3 * cost:.3g} ms" for size, cost in zip(road.sizes, costs, strict=True))
-    kept = 1.0 if exponent <= road.bar + _SLACK else road.bar / exponent
-    return Row(
-        f"{road.what} (exponent {exponent:.2f})", f"at most {road.bar}", kept, 1.0, found, f"{peak / 1e6:.1f} MB"
-    )
-
-
-def _cpu(work: Callable[[], object]) -> float:
-    """CPU seconds of one run: the least of five, each of 20 ms or more."""
-    best, runs = float("inf"), 1
-    for _ in range(5):
-        while True:
-            start = time.process_time()
-            for _ in range(runs):
-                work()
-            spent = time.process_time() - start
-            if spent >= 0.02:
-                break
-            runs *= 2
-        best = min(best, spent / runs)
-    return best
-
-
-def _decode(points: int) -> Callable[[], object]:
+def _decode(points: int) -> Work:
     """The sums over all hyperplanes of the space of four coordinates that has about this many points."""
     q = next(n for n in range(round(points ** (1 / 3)), 2, -1) if all(n % d for d in range(2, math.isqrt(n) + 1)))
     counters = np.ones(count_points(q, 4), np.int64)
     return lambda: count_orthogonal(counters, q, 4, len(counters))
 
 
-def _poisson(size: int) -> Callable[[], object]:
+def _poisson(size: int) -> Work:
     return lambda: Poisson(256 / size).places(range(size), size, 1, secure())
 
 
-def _fixed_size(size: int) -> Callable[[], object]:
+def _fixed_size(size: int) -> Work:
     return lambda: FixedSize(256).places(range(size), size, 1, secure())
 
 
-def _keyed_sums(keys: int) -> Callable[[], object]:
+def _keyed_sums(keys: int) -> Work:
     statistic = KeyedSum(keys=range(keys), key="key", between=(0, 4), column="value")
     rows = {"key": np.arange(1_000) % keys, "value": np.ones(1_000)}
     return lambda: statistic.evaluate(rows, Reading())
 
 
-def _added_events(kinds: int) -> Callable[[], object]:
-    events = [Pure(1 + i / kinds) for i in range(kinds)]
+def _stream_step(horizon: int) -> Work:
+    """64 steps of a counter; noise is drawn ahead, so one step alone says little."""
+    run = Ledger.memory().account("stream", unit=Reading(), rho=1).open(counter(unit=Reading(), horizon=horizon, rho=1))
+
+    def step() -> None:
+        for _ in range(64):
+            run.step([1])
+
+    return step
+
+
+def _added_events(kinds: int) -> Work:
+    each = [Pure(1 + i / kinds) for i in range(kinds)]
 
     def add() -> object:
         total = NOTHING
-        for event in events:
+        for event in each:
             total = total + event
         return total.parts()
 
     return add
 
 
-def _accounts(count: int) -> Callable[[], object]:
+def _odometer(history: int) -> Work:
+    """Eight kinds of events, each repeated; one more is added, and the whole is priced."""
+    odometer = Odometer()
+    for kind in range(8):
+        odometer.add(events.Gaussian(50.0 + kind), history // 8)
+
+    def ask() -> object:
+        odometer.add(events.Gaussian(50.0))
+        return odometer.epsilon(1e-6)
+
+    return ask
+
+
+def _accounts(number: int) -> Work:
     book = Ledger.memory()
-    for i in range(count):
+    for i in range(number):
         book.account(f"account {i}", unit=Reading(), epsilon=1.0)
     return book.accounts
 
 
-def _release(rows: int, groups: int, verb: str) -> Callable[[], object]:
-    """A median or mean by group of a table in memory, bounded by compiled kernels: noise, answers and error bars."""
+def _book(releases: int) -> Ledger:
+    book = Ledger.memory()
+    book.account("visits", unit=Person("who"), epsilon=1e6)
+    fill(book, "visits", COUNT, releases)
+    return book
+
+
+def _charge(releases: int) -> Work:
+    account = _book(releases).account("visits")
+    return lambda: account.open(COUNT).step(None)
+
+
+def _verify(releases: int) -> Work:
+    return _book(releases).verify
+
+
+def _columns(rows: int, groups: int) -> dict[str, np.ndarray]:
     source = np.random.default_rng()
-    columns = {
-        "who": source.integers(0, rows // 10, rows),
-        "group": source.integers(0, groups, rows),
-        "value": source.uniform(0, 100, rows),
-    }
+    people, keys = source.integers(0, max(rows // 10, 1), rows), source.integers(0, groups, rows)
+    return {"u": people, "g": keys, "v": source.uniform(0, 100, rows)}
+
+
+def _release(rows: int, groups: int, verb: str) -> Work:
+    """A median or mean by group of a table in memory, bounded by compiled kernels: noise, answers and error bars."""
     engine = DuckDB(threads=1, compiled_from=1)
-    table = protect(engine.frame(pa.table(columns)), unit=Person("who", at_most=10))
-    question = getattr(table.group_by("group", keys=range(groups)), verb)("value", between=(0, 100))
-    plan, measurement = question.plan_release(_BUDGET), question.measurement(_BUDGET)
+    table = protect(engine.frame(pa.table(_columns(rows, groups))), unit=Person("u", at_most=10))
+    question = getattr(table.group_by("g", keys=range(groups)), verb)("v", between=(0, 100))
+    plan, measurement = question.plan_release(BUDGET), question.measurement(BUDGET)
 
     def release() -> object:
         value, _ = measurement.step(None, None, None, secure())
@@ -151,37 +153,237 @@ def _release(rows: int, groups: int, verb: str) -> Callable[[], object]:
     return release
 
 
-def _medians_by_rows(rows: int) -> Callable[[], object]:
+def _medians_by_rows(rows: int) -> Work:
     return _release(rows, 100, "median")
 
 
-def _medians_by_groups(groups: int) -> Callable[[], object]:
+def _medians_by_groups(groups: int) -> Work:
     return _release(200_000, groups, "median")
 
 
-def _means_by_groups(groups: int) -> Callable[[], object]:
+def _means_by_groups(groups: int) -> Work:
     return _release(200_000, groups, "mean")
+
+
+def _file(rows: int) -> tuple[Path, tempfile.TemporaryDirectory[str]]:
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "rows.parquet"
+    pq.write_table(pa.table(_columns(rows, 1_000)), path)
+    return path, folder
+
+
+def _from_file(rows: int) -> Work:
+    """Counts and means of 1,000 groups of a Parquet file; a new engine each time, so that nothing is kept."""
+    path, folder = _file(rows)
+
+    def release() -> object:
+        table = protect(path, unit=Person("u", at_most=10), engine=DuckDB(threads=1, compiled_from=1))
+        question = table.group_by("g", keys=range(1_000)).aggregate(n=count(), m=mean("v", between=(0, 100)))
+        return question.measurement(BUDGET).step(None, None, None, secure())
+
+    weakref.finalize(release, folder.cleanup)
+    return release
+
+
+def _raw_from_file(rows: int) -> Work:
+    path, folder = _file(rows)
+    raw = "SELECT g, count(*), avg(greatest(least(v, 100), 0)) FROM read_parquet(?) GROUP BY g"
+
+    def ask() -> object:
+        with duckdb.connect(config={"threads": 1}) as connection:
+            return connection.execute(raw, [str(path)]).fetchnumpy()
+
+    weakref.finalize(ask, folder.cleanup)
+    return ask
+
+
+def _found_groups(keys: int) -> Work:
+    """Half of all rows have a key of their own; the others share a hundred, which are shown."""
+    numbers = np.arange(2 * keys)
+    columns = {"u": numbers, "g": np.where(numbers % 2 == 0, numbers, numbers % 199)}
+    table = protect(DuckDB(threads=1).frame(pa.table(columns)), unit=Person("u", at_most=1))
+    measurement = table.group_by("g").count().measurement(Budget(epsilon=1, delta=1e-9))
+    return lambda: measurement.step(None, None, None, secure())
+
+
+def _raw_groups(keys: int) -> Work:
+    numbers = np.arange(2 * keys)
+    frame = pa.table({"g": np.where(numbers % 2 == 0, numbers, numbers % 199)})
+    connection = duckdb.connect(config={"threads": 1})
+    connection.register("frame", frame)
+    return lambda: connection.execute("SELECT g, count(*) FROM frame GROUP BY g").fetchnumpy()
+
+
+def _text_reports(number: int) -> tuple[HeavyHitters, Batch]:
+    survey = HeavyHitters(longest=6, alphabet="abcdefghijklmnopqrstuvwxyz", epsilon=4, buckets=1 << 14)
+    return survey, survey.reports([f"text {place % 100}" for place in range(number)])
+
+
+def _count_texts(reports: int) -> Work:
+    survey, batch = _text_reports(reports)
+    return lambda: survey.collector().add(batch)
+
+
+def _search_texts(reports: int) -> Work:
+    survey, batch = _text_reports(reports)
+    collector = survey.collector()
+    collector.add(batch)
+    return collector.estimate
+
+
+def _collect(reports: int) -> Work:
+    survey = Frequency(range(1_000), epsilon=1)
+    batch = survey.reports(np.arange(reports) % 1_000)
+    return lambda: survey.collector().add(batch)
+
+
+def _of_graph(edges: int, verb: str) -> Work:
+    """The exact statistic, which a graph keeps, is computed anew each time."""
+    pairs, vertices = power_law(edges, max(edges // 7, 10)), max(edges // 7, 10)
+
+    def release() -> object:
+        data = Graph.of(pairs, vertices=vertices)
+        question = getattr(protect_graph(data, unit=mosha.Edge()), verb)()
+        return question.measurement(epsilon=1.0).step(None, data, None, secure())
+
+    return release
+
+
+def _triangles(edges: int) -> Work:
+    return _of_graph(edges, "triangles")
+
+
+def _exact_triangles(edges: int) -> Work:
+    pairs, vertices = power_law(edges, max(edges // 7, 10)), max(edges // 7, 10)
+    return lambda: Graph.of(pairs, vertices=vertices).triangles
+
+
+def _degrees(edges: int) -> Work:
+    return _of_graph(edges, "degree_sequence")
+
+
+def _communities(edges: int) -> Work:
+    return _of_graph(edges, "communities")
+
+
+def _noise(draws: int) -> Work:
+    return lambda: discrete_gaussian(1000, draws, rng=secure())
+
+
+def _plain_noise(draws: int) -> Work:
+    return lambda: np.random.default_rng().normal(0, 1000, draws)
 
 
 ROADS = {
     "tables": [
-        Road("medians of 100 groups, by rows", (10**5, 4 * 10**5, 16 * 10**5, 64 * 10**5), _medians_by_rows),
-        Road("medians of 200,000 rows, by groups", (10**3, 4_000, 16_000, 64_000), _medians_by_groups),
-        Road("means of 200,000 rows, by groups", (10**3, 8_000, 64_000, 512_000), _means_by_groups),
+        Road(
+            "counts and means of 1,000 groups of a file, by rows", (10**5, 4 * 10**5, 16 * 10**5, 64 * 10**5),
+            _from_file, least=_raw_from_file, beside="raw query", most=5, chinese="文件中 1,000 组的计数和均值 · 行数",
+        ),
+        Road("medians of 100 groups, by rows", (10**5, 4 * 10**5, 16 * 10**5, 64 * 10**5), _medians_by_rows,
+             chinese="100 组的中位数 · 行数"),
     ],
-    "local": [Road("estimate of a survey, by points", (30_000, 150_000, 700_000, 3_500_000), _decode)],
+    "groups": [
+        Road("medians of 200,000 rows, by groups", (10**3, 4_000, 16_000, 64_000), _medians_by_groups,
+             chinese="20 万行的中位数 · 组数"),
+        Road("means of 200,000 rows, by groups", (10**3, 8_000, 64_000, 512_000), _means_by_groups,
+             chinese="20 万行的平均值 · 组数"),
+        Road(
+            "groups found in the data, by keys", (10**4, 10**5, 10**6, 4 * 10**6), _found_groups,
+            least=_raw_groups, beside="raw query", chinese="从数据中找出的组 · 键数",
+        ),
+    ],
+    "local": [
+        Road("estimate of a survey, by points", (30_000, 150_000, 700_000, 3_500_000), _decode,
+             chinese="调查的估计 · 点数"),
+        Road("reports of a survey counted, by reports", (10**5, 4 * 10**5, 16 * 10**5, 64 * 10**5), _collect,
+             chinese="统计调查的报告 · 报告数"),
+    ],
+    "texts": [
+        Road("reports of texts counted, by reports", (10**5, 2 * 10**5, 4 * 10**5, 8 * 10**5), _count_texts,
+             chinese="统计文本的报告 · 报告数"),
+        Road("popular texts searched, by reports", (10**4, 10**5, 4 * 10**5, 8 * 10**5), _search_texts, FLAT,
+             chinese="寻找流行文本 · 报告数"),
+    ],
     "samples": [
-        Road("Poisson sample of 256", (10**4, 10**6, 10**8, 10**10), _poisson, _FLAT),
-        Road("fixed size of 256", (10**4, 10**6, 10**8, 10**9), _fixed_size, _FLAT),
+        Road("Poisson sample of 256", (10**4, 10**6, 10**8, 10**10), _poisson, FLAT, chinese="泊松抽样 256 个 · 总体"),
+        Road("fixed size of 256", (10**4, 10**6, 10**8, 10**9), _fixed_size, FLAT, chinese="固定抽样 256 个 · 总体"),
     ],
-    "streams": [Road("sums by key of 1,000 rows, by keys", (10**3, 4_000, 16_000, 64_000), _keyed_sums)],
-    "accounting": [Road("events added one by one", (500, 1_000, 2_000, 4_000), _added_events)],
-    "ledger": [Road("accounts of a book", (125, 250, 500, 1_000), _accounts)],
-}
+    "streams": [
+        Road("sums by key of 1,000 rows, by keys", (10**3, 4_000, 16_000, 64_000), _keyed_sums,
+             chinese="1,000 行按键求和 · 键数"),
+        Road("64 steps of a counter, by horizon", (10**6, 10**8, 10**10, 10**12), _stream_step, FLAT,
+             chinese="计数流的 64 步 · 总步数"),
+    ],
+    "graphs": [
+        Road(  # the exact count itself grows so on power laws
+            "triangles, by edges", (2 * 10**4, 8 * 10**4, 32 * 10**4, 128 * 10**4), _triangles, 1.5,
+            least=_exact_triangles, beside="exact count", most=2, chinese="三角形 · 边数",
+        ),
+        Road("degree sequence, by edges", (2 * 10**4, 8 * 10**4, 32 * 10**4, 128 * 10**4), _degrees,
+             chinese="度序列 · 边数"),
+        Road("communities, by edges", (10**4, 3 * 10**4, 9 * 10**4, 27 * 10**4), _communities, chinese="社区 · 边数"),
+    ],
+    "noise": [
+        Road(
+            "discrete Gaussian noise, by draws", (10**4, 10**5, 10**6, 10**7), _noise,
+            least=_plain_noise, beside="NumPy's normal", most=4, chinese="离散高斯噪声 · 个数",
+        ),
+    ],
+    "accounting": [
+        Road("events added one by one", (500, 1_000, 2_000, 4_000), _added_events, chinese="逐个相加的事件 · 种类"),
+        Road("an event more on an odometer, by events", (10**3, 10**5, 10**7, 10**9), _odometer, FLAT,
+             chinese="里程表上多一个事件 · 历史"),
+    ],
+    "ledger": [
+        Road("accounts of a book", (125, 250, 500, 1_000), _accounts, chinese="账本里的账户 · 账户数"),
+        Road("a charge and its release, by releases", (200, 800, 3_200, 12_800), _charge, FLAT,
+             chinese="一次扣款和发布 · 已有发布数"),
+        Road("a book verified, by releases", (200, 800, 3_200, 12_800), _verify, chinese="核对账本 · 发布数"),
+    ],
+}  # fmt: skip
 
 
 def _piece(roads: list[Road]) -> Callable[[], list[Row]]:
-    return lambda: [measure_road(road) for road in roads]
+    return lambda: [row for road in roads for row in rows_of(road)]
 
 
-PIECES = {name: _piece(roads) for name, roads in ROADS.items()}
+def _measure_peers() -> list[Line]:
+    """Counts and means (OpenDP: counts and sums) of 1,000 groups, at the sizes that a peer reaches."""
+    asks = {
+        "OpenDP 0.16, Polars": (("opendp[polars]==0.16.0",), OPENDP, (10**5, 4 * 10**5, 16 * 10**5), lambda _: 1_000),
+        "PipelineDP 0.3.1": (("pipeline-dp==0.3.1", "pyarrow"), PIPELINEDP, (10**4, 4 * 10**4, 10**5), lambda n: n),
+    }
+    lines = []
+    for name, (requirements, code, sizes, argument) in asks.items():
+        costs = []
+        try:
+            python = peer(*requirements)
+            for size in sizes:
+                path, folder = _file(size)
+                costs.append(run(python, code, path, argument(size))["cpu"])
+                folder.cleanup()
+        except PeerUnavailable as reason:
+            print(f"{name} left out: {reason}", file=sys.stderr)
+        if costs:
+            lines.append(Line(name, name, sizes[: len(costs)], tuple(costs), dashed=True))
+    return lines
+
+
+def pictures() -> list[Row]:
+    """Draw all curves, in English and in Chinese."""
+    panels: dict[str, list[Line]] = {}
+    for name, roads in ROADS.items():
+        lines = panels.setdefault("local" if name == "texts" else name, [])
+        for road in roads:
+            curve = measure_curve(road)
+            lines.append(Line(road.what, road.chinese, road.sizes, curve.costs))
+            if curve.least and name in {"tables", "groups"}:
+                lines.append(Line("raw query of DuckDB", "DuckDB 原始查询", road.sizes, curve.least, dashed=True))
+    panels["tables"] += _measure_peers()
+    draw_curves(panels, PICTURES / "scale.png", "en")
+    draw_curves(panels, PICTURES / "scale-zh.png", "zh")
+    return []
+
+
+PIECES = {name: _piece(roads) for name, roads in ROADS.items()} | {"pictures": pictures}

@@ -89,6 +89,7 @@ def main() -> None:
     answer.plot().savefig(picture)
     screen.print(f"\nWritten: {picture} (the last answer), {ledger.place} (the book).")
     screen.print("Next: .venv/bin/mosha ledger show demo-output/privacy.db; .venv/bin/mosha explain --epsilon 3")
+    screen.print("In a browser: .venv/bin/pip install '.[server]', then .venv/bin/mosha serve --demo", markup=False)
 
 
 if __name__ == "__main__":

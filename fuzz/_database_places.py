@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from mosha.connect.engines.postgresql import PostgreSQL
+from mosha.connect.language.schema import Schema, Type
 
 Load = Callable[[Mapping[str, pa.Table]], Any]
 _numbers = itertools.count()
@@ -27,6 +28,13 @@ def open_place(engine: str) -> Iterator[Load]:
     elif engine == "spark":
         with _open_spark() as load:
             yield load
+    elif engine == "mariadb":
+        from tests.connect.places import MariaDBPlace
+        from tests.mariadb import run_server
+
+        with run_server() as server:
+            place = MariaDBPlace(server, "fuzz")
+            yield lambda tables: {name: load_mariadb(place, table) for name, table in tables.items()}
     else:
         with _open_postgresql() as load:
             yield load
@@ -61,6 +69,13 @@ def load_postgresql(connection: Any, url: str, table: pa.Table) -> Any:
             for row in table.to_pylist():
                 copy.write_row(list(row.values()))
     return PostgreSQL.at(url).table(name)
+
+
+def load_mariadb(place: Any, table: pa.Table) -> Any:
+    """A table of the server with these rows."""
+    kinds = {pa.int64(): Type.INTEGER, pa.string(): Type.TEXT}
+    schema = Schema({field.name: kinds[field.type] for field in table.schema})
+    return place.load(schema, [tuple(row.values()) for row in table.to_pylist()])
 
 
 @contextmanager

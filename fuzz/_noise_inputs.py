@@ -23,10 +23,11 @@ from unittest import mock
 import numpy as np
 
 import mosha
+from mosha.tables.mechanisms import joint_noise
+from mosha.tables.mechanisms import quantile_width as windows
+from mosha.tables.mechanisms import rank_choice as points
 from mosha.tables.parts import bought_range as ranges
-from mosha.tables.parts import counted_keys, joint_noise, keys, norm_choice, quantiles, top
-from mosha.tables.parts import quantile_width as windows
-from mosha.tables.parts import rank_choice as points
+from mosha.tables.parts import counted_keys, keys, norm_choice, quantiles, top
 
 SLACK = 1e-9
 FAR = 1 << 45
@@ -67,6 +68,7 @@ class Listener:
     totals: Any = None
     sought: Any = None
     people: Any = None
+    judging: Any = None
 
     def decide(self, make):
         place = len(self.outcomes)
@@ -145,8 +147,7 @@ class Listener:
 
         def find(noise, reach, blocks, failing):
             level = original(noise, reach, blocks, failing)
-            counts = self.totals[self.stages[-1][0]._counter].tolist()
-            self.note("level", (noise, reach, level, dict(zip(self._groups(), counts, strict=True))), level)
+            self.judging = noise, reach, level  # groups are heard afterwards, batch by batch
             return level
 
         return find
@@ -163,15 +164,20 @@ class Listener:
             self.people[2][groups[place]] = float(chance)
         return np.array([repr(groups[place]) in self.people[3] for place in at.tolist()], bool)
 
-    def kept_few(self, original):
-        def kept(selection, people, rng):
-            chances = {}
-            self.people = (iter(np.unique(people).tolist()), people, chances, self._shown(self._groups()))
-            found = original(selection, people, rng)
-            self.note("coins", chances, 1.0)
-            return found
+    def pick_few(self, original):
+        def listen(selection):
+            pick = original(selection)
 
-        return kept
+            def picked(people, rng):
+                chances = {}
+                self.people = (iter(np.unique(people).tolist()), people, chances, self._shown(self._groups()))
+                found = pick(people, rng)
+                self.note("coins", chances, 1.0)
+                return found
+
+            return picked
+
+        return listen
 
     def choice(self, scores, scale, size=None, *, weights=None, rng=None):
         del rng
@@ -186,14 +192,19 @@ class Listener:
         best = int(np.argmax(scores.astype(float)))
         return self.decide(lambda: self.generator.choice([best, self.generator.randrange(len(scores))]))
 
-    def passes(self, sizes, least, scales, rng):
-        """How many windows pass, one after the other; the threshold is public."""
+    def failures(self, sizes, tried, least, scales, rng):
+        """How many windows of each group do not pass, tried from the widest on; the threshold is public."""
         del rng
         stage, counter = self.stages[-1]
-        place = counter[0] % len(stage._windows)  # one after the other, group by group
+        place = counter[0] % len(stage._windows)  # one quantile after the other, all groups of each
         counter[0] += 1
-        self.note("passes", np.array([*sizes, least], object), scales[0], "window", place, scales[1])
-        return self.decide(lambda: self.generator.randint(0, len(sizes)))
+        left = []
+        for mine, which in zip(sizes, tried, strict=True):
+            from_widest = mine[which].tolist()[::-1]
+            self.note("passes", np.array([*from_widest, least], object), scales[0], "window", place, scales[1])
+            many = len(from_widest)
+            left.append(many - self.decide(lambda many=many: self.generator.randint(0, many)))
+        return np.array(left, np.int64)
 
     def choose_points(self, original):
         def choose(pieces, *arguments, **named):
@@ -266,11 +277,19 @@ class Listener:
         return method
 
     def heard(self, original):
-        def answer(question):
-            self.totals = original(question)
-            return self.totals
+        def answer_in_batches(question, use):
+            def listen(totals):
+                self.totals = totals
+                if self.judging is not None:
+                    noise, reach, level = self.judging
+                    counts = totals[self.stages[-1][0]._counter].tolist()
+                    self.note("level", (noise, reach, level, dict(zip(self._groups(), counts, strict=True))), level)
+                use(totals)
+                self.judging = None
 
-        return answer
+            original(question, listen)
+
+        return answer_in_batches
 
     def noise(self, kind):
         return lambda scale, *_, rng: Noise(self, kind, scale) if rng else None
@@ -319,17 +338,17 @@ def listening(listener):
             put(module, "discrete_gaussian", listener.noise("normal"))
         put(top, "exponential_choice", listener.choice)
         put(points, "exponential_choices", listener.choices)
-        put(windows, "count_passes", listener.passes)
+        put(windows, "count_failures", listener.failures)
         put(points, "uniform_each", listener.offset)
         put(points, "choose_points", listener.choose_points(points.choose_points))
         descend = listener.descend(points.descend)
         put(points, "descend", descend)
         put(quantiles, "descend", descend)
         put(keys, "bernoulli", listener.coins)
-        put(keys.KeySelection, "_kept_few", listener.kept_few(keys.KeySelection._kept_few))
+        put(keys.KeySelection, "_pick_few", listener.pick_few(keys.KeySelection._pick_few))
         put(counted_keys, "find_threshold", listener.judged(counted_keys.find_threshold))
         for module in (keys, counted_keys):
-            put(module, "answer", listener.heard(module.answer))
+            put(module, "answer_in_batches", listener.heard(module.answer_in_batches))
         yield
 
 

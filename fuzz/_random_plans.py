@@ -12,7 +12,7 @@ import mosha
 from mosha.connect import Type
 from mosha.core.budget import Budget
 from mosha.tables import aggregates as ask
-from mosha.tables.parts.quantiles import quantile
+from mosha.tables.aggregates import quantile
 from tests.connect.grower import BOOL, CLOCK, DATE, REAL, TEXT, WHOLE, Grower
 
 COLUMNS = {

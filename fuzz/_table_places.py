@@ -11,8 +11,15 @@ from pathlib import Path
 
 from fuzz._random_plans import arrow
 from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.language.schema import Schema
 
-WAYS = {"duckdb": ["SQL", "kernel", "Parquet"], "sql": ["SQL"], "postgresql": ["PostgreSQL"], "spark": ["Spark"]}
+WAYS = {
+    "duckdb": ["SQL", "kernel", "Parquet"],
+    "sql": ["SQL"],
+    "postgresql": ["PostgreSQL"],
+    "mariadb": ["MariaDB"],
+    "spark": ["Spark"],
+}
 _numbers = itertools.count()
 
 
@@ -31,6 +38,8 @@ class Places:
             return self.duck[way].frame(table)
         if way == "Parquet":
             return self._parquet(table)
+        if way == "MariaDB":
+            return self.server.load(Schema(columns), rows)
         return self._postgresql(columns, rows) if way == "PostgreSQL" else self._spark(table)
 
     def _path(self):
@@ -95,6 +104,11 @@ def opened(engine):
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             stack.callback(running.stop)
             server = running.url("postgres")
+        if engine == "mariadb":
+            from tests.connect.places import MariaDBPlace
+            from tests.mariadb import run_server
+
+            server = MariaDBPlace(stack.enter_context(run_server()), "fuzz")
         if engine == "spark":
             from pyspark.sql import SparkSession
 

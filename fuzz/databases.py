@@ -32,6 +32,7 @@ from mosha.tables.databases.database import protect_database
 
 Load = Callable[[Mapping[str, pa.Table]], Any]
 LIMIT = 3
+EVERY = 100  # comparisons after which it says how far it is
 
 
 class Found(Exception):
@@ -81,7 +82,7 @@ def attempt() -> None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.databases", description=__doc__)
-    parser.add_argument("--engine", choices=["duckdb", "postgresql", "spark"], default="duckdb")
+    parser.add_argument("--engine", choices=["duckdb", "postgresql", "mariadb", "spark"], default="duckdb")
     parser.add_argument("--count", type=int, default=3000, help="how many comparisons that are not refused")
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args(arguments)
@@ -95,6 +96,8 @@ def main(arguments: list[str]) -> int:
                 outcomes[compare(first + sum(outcomes.values()), load)] += 1
             except MoshaError as problem:
                 raise Found(f"seed {first + sum(outcomes.values())}: {problem!r}") from problem
+            if sum(outcomes.values()) % EVERY == 0:
+                print(f"databases on {options.engine}: {dict(outcomes)} so far", flush=True)
     print(f"databases on {options.engine}: {dict(outcomes)}, nothing found (from seed {first})")
     return 0
 

@@ -25,7 +25,7 @@ from mosha.core.errors import DataError
 from tests.connect import extremes
 from tests.connect.extremes import SCHEMA, expression_of, extreme_rows, find_fault, find_fault_in_sum, seen
 
-ENGINES = ("duckdb", "kernel", "csv", "parquet", "postgresql", "spark")
+ENGINES = ("duckdb", "kernel", "csv", "parquet", "postgresql", "mariadb", "spark")
 
 
 class Bench:
@@ -40,10 +40,14 @@ class Bench:
         self.relation = self._load(rows, folder, stack)
 
     def _load(self, rows: list[Any], folder: Path, stack: contextlib.ExitStack) -> Any:
-        from tests.connect.places import PostgreSQLPlace, SparkPlace, arrow_table
+        from tests.connect.places import MariaDBPlace, PostgreSQLPlace, SparkPlace, arrow_table
 
         if self.engine == "postgresql":
             return private(PostgreSQLPlace(stack.enter_context(_server(folder))).load(SCHEMA, rows), person="id")
+        if self.engine == "mariadb":
+            from tests.mariadb import run_server
+
+            return private(MariaDBPlace(stack.enter_context(run_server()), "fuzz").load(SCHEMA, rows), person="id")
         if self.engine == "spark":
             return private(SparkPlace(stack.enter_context(_session(folder)), folder).load(SCHEMA, rows), person="id")
         if self.engine == "csv":

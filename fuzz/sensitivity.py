@@ -27,9 +27,9 @@ from fuzz import _noise_inputs as noise_inputs
 from fuzz import _random_plans as random_plans
 from fuzz._table_places import WAYS, opened
 from mosha.core.errors import DataError, MoshaError
-from mosha.tables.table import protect
+from mosha.tables.protecting import protect
 
-COUNTS = {"duckdb": 3000, "postgresql": 1000, "spark": 300}
+COUNTS = {"duckdb": 3000, "postgresql": 1000, "mariadb": 300, "spark": 300}
 
 
 class Found(Exception):

@@ -6,6 +6,7 @@ set -eu
 present() {
     case "$1" in
         postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 ;;
+        mariadb-server) [ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null 2>&1 ;;
         default-jre-headless) command -v java >/dev/null 2>&1 || [ -n "${JAVA_HOME:-}" ] ;;
         python3-venv) python3 -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
         *) command -v "$1" >/dev/null 2>&1 ;;

@@ -1,6 +1,6 @@
 """Start a SuperLink and SuperNodes on this machine, run the app on them, stop them again. Offline, on loopback.
 
-python examples/federated_flower/run.py [server|client|shares|turns|question]
+python examples/federated_flower/run.py [server|client|shares|turns|hospitals|question]
 """
 
 from __future__ import annotations

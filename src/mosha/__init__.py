@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mosha._version import __version__ as __version__
-from mosha.core.lazy import loaded_when_used
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha import accounting as accounting
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mosha import ledger as ledger
     from mosha import local as local
     from mosha import mechanisms as mechanisms
+    from mosha import models as models
     from mosha import noise as noise
     from mosha import reports as reports
     from mosha import sql as sql
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from mosha import synth as synth
     from mosha import tables as tables
     from mosha.client import connect_to as connect_to
+    from mosha.connect.language.cases import when as when
     from mosha.connect.language.expression import col as col
     from mosha.connect.language.expression import lit as lit
-    from mosha.connect.language.expression import when as when
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
+    from mosha.core.faults.weakness import WeakPromise as WeakPromise
     from mosha.core.language import set_language as set_language
     from mosha.core.measurement import Measurement as Measurement
     from mosha.core.private_log import keep_private_log as keep_private_log
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
     from mosha.core.unit import Row as Row
     from mosha.core.unit import Unit as Unit
     from mosha.core.unit import Window as Window
-    from mosha.core.weakness import WeakPromise as WeakPromise
     from mosha.ledger import Ledger as Ledger
     from mosha.protection import protect as protect
     from mosha.reports.report import Report as Report
@@ -74,6 +75,7 @@ _MODULES = [
     "ledger",
     "local",
     "mechanisms",
+    "models",
     "noise",
     "reports",
     "sql",
@@ -89,7 +91,7 @@ _NAMES = {
     "Release": "core.release",
     "Report": "reports.report",
     "Run": "core.account",
-    "WeakPromise": "core.weakness",
+    "WeakPromise": "core.faults.weakness",
     "col": "connect.language.expression",
     "connect_to": "client",
     "keep_private_log": "core.private_log",
@@ -98,7 +100,7 @@ _NAMES = {
     "protect_database": "tables",
     "query": "sql",
     "set_language": "core.language",
-    "when": "connect.language.expression",
+    "when": "connect.language.cases",
 } | dict.fromkeys(
     ["Client", "Edge", "Example", "Member", "Neighbors", "Node", "Own", "Person", "Reading", "Row", "Unit", "Window"],
     "core.unit",

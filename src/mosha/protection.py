@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
 from mosha.core.account import Account
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.unit import Edge, Node, Person, Row, Unit
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def protect(
 ) -> Table: ...
 
 
+@explain_wrong_calls
 def protect(
     source: object, *, unit: Unit | None = None, account: Account | None = None, **options: object
 ) -> Table | ProtectedGraph:

@@ -51,11 +51,11 @@ CURVES = {
         lambda e: exact.atoms_delta(exact.discrete_gaussian_atoms(3.0, 2), e),
     ),
     "sampled gaussian": (
-        Gaussian(1.3).sampled(0.05),
+        Gaussian(1.3).sample(0.05),
         lambda e: exact.sampled_delta(lambda x: exact.gaussian_delta(1 / mp.mpf(1.3), x), 0.05, e),
     ),
     "sampled laplace": (
-        Laplace(0.8).sampled(0.3),
+        Laplace(0.8).sample(0.3),
         lambda e: exact.sampled_delta(lambda x: exact.laplace_delta(1.25, x), 0.3, e),
     ),
 }
@@ -159,7 +159,7 @@ def mixture_delta(rate, first, second, epsilon):
 @pytest.mark.parametrize("rate", [0.02, 0.3])
 def test_replacement_in_a_sample_covers_units_that_pull_in_opposite_directions(rate):
     mu = 1.2
-    event = Gaussian(1 / mu).sampled(rate, neighbours="replace-one")
+    event = Gaussian(1 / mu).sample(rate, neighbours="replace-one")
     for first, second in ((mu / 2, -mu / 2), (mu, 0.0), (0.0, mu), (0.3 * mu, -0.7 * mu)):
         for epsilon in (0.0, 0.05, 0.3, 1.0):
             assert mixture_delta(rate, first, second, epsilon) <= accounting.delta(event, epsilon) + 1e-9
@@ -168,7 +168,7 @@ def test_replacement_in_a_sample_covers_units_that_pull_in_opposite_directions(r
 
 def test_a_fixed_size_sample_is_priced_by_replacement():
     fixed = FixedSizeSampled(Gaussian(1.5), 10, 1000) * 30
-    poisson = Gaussian(1.5).sampled(0.01, neighbours="replace-one") * 30
+    poisson = Gaussian(1.5).sample(0.01, neighbours="replace-one") * 30
     assert accounting.epsilon(fixed, 1e-6) == accounting.epsilon(poisson, 1e-6)
     assert accounting.epsilon(FixedSizeSampled(Laplace(2), 5, 5), 1e-6) == accounting.epsilon(Laplace(2), 1e-6)
 
@@ -187,7 +187,7 @@ def test_parallel_parts_cost_the_dearest_at_every_epsilon():
 
 def test_a_sampled_composition_is_priced_as_one_pair():
     inner = Gaussian(2.0) + Laplace(3.0)
-    _, high = accounting.bounds(inner.sampled(0.1), epsilon=0.2)
+    _, high = accounting.bounds(inner.sample(0.1), epsilon=0.2)
     scaled = math.log((math.exp(0.2) - 0.9) / 0.1)
     low_inner, high_inner = accounting.bounds(inner, epsilon=scaled)
     assert 0.1 * low_inner <= high <= 0.1 * high_inner * 1.001
@@ -210,14 +210,14 @@ def test_reading_counts_every_part_once():
 @pytest.mark.parametrize("rate", [1e-9, 0.5, 1 - 1e-9, 1.0])
 def test_extreme_rates_are_priced(rate):
     whole = accounting.epsilon(Gaussian(1), 1e-6)
-    assert 0 <= accounting.epsilon(Gaussian(1).sampled(rate), 1e-6) <= whole * (1 + 1e-9)
+    assert 0 <= accounting.epsilon(Gaussian(1).sample(rate), 1e-6) <= whole * (1 + 1e-9)
 
 
 def test_fresh_pairs_are_covered_on_every_run():
     """Random events against their exact curves, at random epsilons."""
     for _ in range(20):
         mu, rate, epsilon = random.uniform(0.05, 3), random.uniform(1e-4, 0.9), random.uniform(0, 2)
-        event = Gaussian(1 / mu).sampled(rate)
+        event = Gaussian(1 / mu).sample(rate)
         mu = 1 / mp.mpf(1 / mu)
         true = exact.sampled_delta(lambda x, mu=mu: exact.gaussian_delta(mu, x), rate, epsilon)
         low, high = accounting.bounds(event, epsilon=epsilon)

@@ -38,9 +38,7 @@ def test_failures_of_a_composition_add_up():
     assert accounting.epsilon(event, 1e-6) >= accounting.epsilon(Gaussian(5.0), 1e-6)
 
 
-@pytest.mark.parametrize(
-    "event", [Gaussian(1), Gaussian(1) * 10 + Laplace(3), Gaussian(1).sampled(0.01) * 10], ids=repr
-)
+@pytest.mark.parametrize("event", [Gaussian(1), Gaussian(1) * 10 + Laplace(3), Gaussian(1).sample(0.01) * 10], ids=repr)
 @pytest.mark.parametrize("epsilon", [1e15, 1e60, 1e200, 1e300])
 def test_a_huge_epsilon_leaves_a_delta_above_zero_and_no_warning(event, epsilon):
     assert 0 < accounting.delta(event, epsilon) < 1e-300

@@ -41,7 +41,7 @@ ROUND_TRIPS = [
     (DiscreteLaplace(0.5, 4), BOTH),
     (RandomizedResponse(0.7, 5), [REPLACED]),
     (Gaussian(2) * 7 + Laplace(3), BOTH),
-    (Gaussian(1.1).sampled(0.01) * 1000, [ADDED]),
+    (Gaussian(1.1).sample(0.01) * 1000, [ADDED]),
     (Sampled(Gaussian(1.1) + Laplace(2), 0.01, REPLACED), [REPLACED]),
     (FixedSizeSampled(Gaussian(1.1), 10, 1000), [REPLACED]),
     (FixedSizeSampled(Laplace(1.1), 10, 1000, True), [REPLACED]),
@@ -94,8 +94,8 @@ def test_randomized_response_keeps_its_epsilon():
     [
         Gaussian(2) * 30,
         Laplace(5) * 30,
-        Gaussian(1.1).sampled(0.01) * 1000,
-        (Gaussian(2) * 4).sampled(0.1) * 10,
+        Gaussian(1.1).sample(0.01) * 1000,
+        (Gaussian(2) * 4).sample(0.1) * 10,
         ZeroConcentrated(0.2),
         Selected(Gaussian(4), 10),
         Selected(Gaussian(4), 10, shape=0.0),
@@ -172,7 +172,7 @@ def test_writing_says_which_extra_is_missing(monkeypatch):
 
 def test_a_sample_is_written_for_its_own_neighbours():
     with pytest.raises(InvalidParameter):
-        interop.to_dp_event(Gaussian(1).sampled(0.1), neighbours=REPLACED)
+        interop.to_dp_event(Gaussian(1).sample(0.1), neighbours=REPLACED)
     with pytest.raises(InvalidParameter):
         interop.to_dp_event(FixedSizeSampled(Gaussian(1), 1, 10), neighbours=ADDED)
     with pytest.raises(InvalidParameter):

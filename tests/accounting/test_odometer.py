@@ -11,10 +11,10 @@ from mosha import accounting
 from mosha.accounting import Odometer, prices
 from mosha.accounting.losses import contour
 from mosha.accounting.losses.dominating import read
+from mosha.accounting.losses.history import _Side
 from mosha.accounting.losses.loss import connect_dots
 from mosha.accounting.losses.pair import Band, Normal, flipped_coin
 from mosha.accounting.losses.sampled_pair import Removed
-from mosha.accounting.odometer import _Side
 from mosha.core.errors import InvalidParameter
 from mosha.events import (
     NOTHING,
@@ -70,7 +70,7 @@ def test_a_mixed_history_is_as_sharp_as_the_lattice():
 
 @pytest.mark.parametrize("run", range(4))
 def test_random_histories_are_never_below_the_certified_lower_bound(run):
-    kinds = [random_event() for _ in range(6)] + [Gaussian(scale(0.7, 2)).sampled(scale(1e-3, 0.1))]
+    kinds = [random_event() for _ in range(6)] + [Gaussian(scale(0.7, 2)).sample(scale(1e-3, 0.1))]
     history = sum((random.choice(kinds) * random.randint(1, 200) for _ in range(4)), NOTHING)
     delta = 10 ** random.uniform(-11, -4)
     shown = after(history).epsilon(delta)
@@ -136,9 +136,9 @@ def test_many_different_laplace_events_are_sharp_without_any_gaussian():
 def test_both_directions_are_kept_where_they_differ():
     odometer = after(Laplace(20) * 5)
     assert len(odometer._sides) == 1
-    odometer.add(Gaussian(1).sampled(0.05), 200)
+    odometer.add(Gaussian(1).sample(0.05), 200)
     assert len(odometer._sides) == 2
-    whole = Laplace(20) * 5 + Gaussian(1).sampled(0.05) * 200
+    whole = Laplace(20) * 5 + Gaussian(1).sample(0.05) * 200
     low, high = accounting.bounds(whole, delta=1e-6)
     assert low * (1 - 1e-9) <= odometer.epsilon(1e-6) <= high * (1 + 2e-4)
 
@@ -229,7 +229,7 @@ def test_exponential_mechanisms_are_shown():
 
 @pytest.mark.parametrize(("rate", "loose"), [(0.003, 1.3), (0.1, 1.001)])
 def test_a_quick_odometer_is_never_below_the_truth_and_sharp_for_long_histories(rate, loose):
-    event = Gaussian(1.0).sampled(rate)
+    event = Gaussian(1.0).sample(rate)
     odometer = accounting.Odometer(quick=True)
     odometer.add(event)
     assert odometer.epsilon(1e-6) >= accounting.bounds(event, delta=1e-6)[0]

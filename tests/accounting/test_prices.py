@@ -39,8 +39,8 @@ from tests.accounting.golden import rows
 WORKLOADS = [
     (Laplace(100) * 1000, 1e-6, 1.3629246),
     (Gaussian(10) * 100 + Laplace(20) * 100 + RandomizedResponse(0.1) * 50, 1e-6, 6.7016455),
-    (Gaussian(1.1).sampled(0.004) * 14_100, 1e-5, 2.2189666),
-    (Gaussian(0.6).sampled(0.001) * 100_000, 1e-6, 6.9608440),
+    (Gaussian(1.1).sample(0.004) * 14_100, 1e-5, 2.2189666),
+    (Gaussian(0.6).sample(0.001) * 100_000, 1e-6, 6.9608440),
 ]
 SLOW = ("Selected", "FixedSizeSampled(event=Gaussian(noise_multiplier=8.0)", "FixedSizeSampled(event=L", "Shuffled")
 PRICED = [event for event in every_event() if not repr(event).startswith(SLOW)]
@@ -82,7 +82,7 @@ def test_more_events_never_cost_less(event):
 
 
 def test_order_does_not_matter():
-    parts = [Gaussian(7), Laplace(3) * 2, RandomizedResponse(0.4, 5), Gaussian(1).sampled(0.1) * 4]
+    parts = [Gaussian(7), Laplace(3) * 2, RandomizedResponse(0.4, 5), Gaussian(1).sample(0.1) * 4]
     prices = {accounting.epsilon(sum(order, NOTHING), 1e-7) for order in itertools.permutations(parts)}
     assert len(prices) == 1
 
@@ -106,7 +106,7 @@ def test_bounds_meet_the_truth(event, delta, truth):
 def test_long_training_fits_in_little_memory():
     event, delta, _ = WORKLOADS[3]
     prices._epsilon.cache_clear()
-    accounting.epsilon(Gaussian(1).sampled(0.1) * 3, 1e-3)  # what is imported when it is first needed does not count
+    accounting.epsilon(Gaussian(1).sample(0.1) * 3, 1e-3)  # what is imported when it is first needed does not count
     tracemalloc.start()
     accounting.epsilon(event, delta)
     _, peak = tracemalloc.get_traced_memory()
@@ -145,7 +145,7 @@ def test_advanced_composition_does_not_overflow(count):
 
 @pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), rows("dpsgd_poisson_tight"))
 def test_reference_of_training(row, inputs, expected, tolerance):
-    event = Gaussian(inputs["sigma"]).sampled(inputs["q"]) * inputs["T"]
+    event = Gaussian(inputs["sigma"]).sample(inputs["q"]) * inputs["T"]
     assert accounting.epsilon(event, inputs["delta"]) == pytest.approx(expected, rel=tolerance), row
 
 
@@ -165,7 +165,7 @@ def test_reference_of_single_events(row, inputs, expected, tolerance):
 @pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), rows("dpsgd_tpr"))
 def test_reference_of_the_attack_on_training(row, inputs, expected, tolerance):
     """The largest true-positive rate at a false-positive rate a is the least of delta + e^epsilon a over epsilon."""
-    event, rate = Gaussian(inputs["sigma"]).sampled(inputs["q"]) * inputs["T"], inputs["fpr"]
+    event, rate = Gaussian(inputs["sigma"]).sample(inputs["q"]) * inputs["T"], inputs["fpr"]
     removed, added = (
         min(side.delta(e / 25, 1e-4) + math.exp(e / 25) * rate for e in range(24, 32))
         for side in directions(read(event), above=True)
@@ -183,7 +183,7 @@ def random_part():
             lambda: Gaussian(scale(1, 100)),
             lambda: Laplace(scale(1, 100)),
             lambda: RandomizedResponse(scale(0.01, 1), random.choice([2, 3, 20])),
-            lambda: Gaussian(scale(0.6, 3)).sampled(scale(1e-3, 0.5)),
+            lambda: Gaussian(scale(0.6, 3)).sample(scale(1e-3, 0.5)),
             lambda: Exponential(scale(0.01, 1)),
             lambda: DiscreteGaussian(scale(1, 30), random.choice([1.0, 5.0])),
         ]
@@ -208,9 +208,9 @@ def test_large_losses_stay_small_problems():
     for event in (
         Gaussian(0.05),
         Gaussian(0.05) + Laplace(0.02) * 3,
-        Gaussian(0.05).sampled(0.01) * 10,
+        Gaussian(0.05).sample(0.01) * 10,
         Pure(300.0) * 5,
-        Gaussian(0.03) * 1000 + Gaussian(0.5).sampled(0.2) * 1000,
+        Gaussian(0.03) * 1000 + Gaussian(0.5).sample(0.2) * 1000,
     ):
         low, high = accounting.bounds(event, delta=1e-6)
         assert math.isfinite(high)
@@ -238,10 +238,10 @@ EXTREME = [
     DiscreteGaussian(0.1, 0.5),
     DiscreteGaussian(2, 3.5, 7),
     Exponential(1e3),
-    Gaussian(1).sampled(1e-12),
-    Gaussian(0.01).sampled(0.5),
-    Laplace(1e-3).sampled(0.5),
-    Pure(0).sampled(0.1, neighbours="replace-one"),
+    Gaussian(1).sample(1e-12),
+    Gaussian(0.01).sample(0.5),
+    Laplace(1e-3).sample(0.5),
+    Pure(0).sample(0.1, neighbours="replace-one"),
     Parallel((NOTHING, Gaussian(1))),
     Group(Laplace(1e5), 10**9),
     Tree(1e-3, 10**6),
@@ -269,7 +269,7 @@ def test_dp_accounting_agrees():
         theirs = theirs.self_compose(steps)
         other = law.from_laplace_mechanism(scale, value_discretization_interval=1e-3).self_compose(count)
         theirs = theirs.compose(other).get_epsilon_for_delta(1e-6)
-        event = Gaussian(sigma).sampled(rate) * steps + Laplace(scale) * count
+        event = Gaussian(sigma).sample(rate) * steps + Laplace(scale) * count
         low, high = accounting.bounds(event, delta=1e-6)
         assert low <= theirs * (1 + 1e-7)
         assert high <= theirs * (1 + 1e-4)
@@ -278,7 +278,7 @@ def test_dp_accounting_agrees():
 
 @pytest.mark.parametrize("delta", [0.3, 0.9, 0.999])
 def test_no_epsilon_is_negative(delta):
-    for event in (Gaussian(50), Laplace(100) * 3, Gaussian(2).sampled(0.01), ZeroConcentrated(0.001), NOTHING):
+    for event in (Gaussian(50), Laplace(100) * 3, Gaussian(2).sample(0.01), ZeroConcentrated(0.001), NOTHING):
         assert accounting.epsilon(event, delta) == 0.0
         assert accounting.bounds(event, delta=delta)[0] == 0.0
 

@@ -2,12 +2,15 @@
 
 import itertools
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mosha import accounting
 from mosha.accounting.measures import pure
 from mosha.events import (
     NOTHING,
@@ -87,7 +90,7 @@ def test_every_mixture_is_within_the_amplified_epsilon(epsilon, rate):
 def test_amplification_is_reached_by_randomized_response():
     """Adding a unit to a sample of rate q: the ratio is 1 - q + q e^epsilon at the truthful answer."""
     assert pure.amplify(2.0, 0.1) == pytest.approx(math.log(0.9 + 0.1 * math.exp(2.0)), rel=1e-12)
-    assert pure.epsilon(RandomizedResponse(2.0).sampled(0.1)) == pytest.approx(pure.amplify(2.0, 0.1), rel=1e-12)
+    assert pure.epsilon(RandomizedResponse(2.0).sample(0.1)) == pytest.approx(pure.amplify(2.0, 0.1), rel=1e-12)
 
 
 @given(st.floats(1e-6, 1e4), st.floats(1e-9, 1.0))
@@ -99,7 +102,7 @@ def test_amplification_never_raises_epsilon(epsilon, rate):
 
 
 def test_delta_shrinks_with_the_sample():
-    assert pure.approx(Approx(0.5, 1e-5).sampled(0.1))[1] == pytest.approx(1e-6, rel=1e-12)
+    assert pure.approx(Approx(0.5, 1e-5).sample(0.1))[1] == pytest.approx(1e-6, rel=1e-12)
     assert pure.approx(FixedSizeSampled(Approx(0.5, 1e-5), 10, 100))[1] == pytest.approx(1e-6, rel=1e-12)
     assert pure.approx(Sampled(Approx(0.5, 1e-5), 0.1, "replace-one"))[1] == pytest.approx(1e-6, rel=1e-12)
 
@@ -147,3 +150,16 @@ def test_groups_walk_unit_by_unit(size):
 def test_huge_groups_promise_nothing():
     assert pure.approx(Group(Approx(1.0, 1e-9), 10**6))[1] == 1.0
     assert pure.approx(Group(Approx(0.0, 1e-9), 5)) == (0.0, pytest.approx(5e-9, rel=1e-12))
+
+
+@pytest.mark.parametrize("measure", ["pure", "concentrated", "renyi", "gaussian"])
+def test_a_plan_has_its_price_whatever_is_loaded_first(measure):
+    asked = (
+        f"from mosha.accounting.measures import {measure}\n"
+        "from mosha.accounting.measures.pure import approx\n"
+        "from mosha.core.events import Gaussian, Plan\n"
+        "print(*approx(Plan(Gaussian(10) * 100, 1e-6)))"
+    )
+    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    assert float(said[0]) == accounting.epsilon(Gaussian(10) * 100, 1e-6)
+    assert float(said[1]) == 1e-6

@@ -178,7 +178,7 @@ def test_divergences_alone_bound_every_replacement(rate, order):
 def test_every_pure_mechanism_on_a_sample_is_covered(rate, order, epsilon):
     """Random pairs (and thirds) whose log-ratios are within epsilon."""
     rng = np.random.default_rng()
-    added = renyi.divergence(Pure(epsilon).sampled(rate), order)
+    added = renyi.divergence(Pure(epsilon).sample(rate), order)
     replaced = renyi.divergence(Sampled(Pure(epsilon), rate, "replace-one"), order)
     for _ in range(200):
         size = int(rng.integers(2, 7))
@@ -195,28 +195,28 @@ def test_every_pure_mechanism_on_a_sample_is_covered(rate, order, epsilon):
 def test_sampling_never_costs_more_than_not_sampling():
     for event in (Gaussian(0.5), Laplace(0.3), RandomizedResponse(4.0, 5), Exponential(3.0), ZeroConcentrated(2.0)):
         for order in (1.5, 2.0, 17.0):
-            for sampled in (event.sampled(0.99), FixedSizeSampled(event, 99, 100)):
+            for sampled in (event.sample(0.99), FixedSizeSampled(event, 99, 100)):
                 assert renyi.divergence(sampled, order) <= renyi.divergence(event, order) * (1 + 1e-9)
 
 
 def test_a_discrete_gaussian_on_a_sample_costs_what_a_gaussian_does():
-    discrete, real = DiscreteGaussian(2.0, 100.0).sampled(0.02), Gaussian(2.0).sampled(0.02)
+    discrete, real = DiscreteGaussian(2.0, 100.0).sample(0.02), Gaussian(2.0).sample(0.02)
     assert renyi.divergence(discrete, 8) == pytest.approx(renyi.divergence(real, 8), rel=1e-9)
 
 
 def test_several_gaussians_on_one_sample_are_one():
-    several = (Gaussian(4) * 3 + Tree(8, 4)).sampled(0.02)
-    assert renyi.divergence(several, 7.5) == pytest.approx(renyi.divergence(Gaussian(2).sampled(0.02), 7.5), rel=1e-9)
+    several = (Gaussian(4) * 3 + Tree(8, 4)).sample(0.02)
+    assert renyi.divergence(several, 7.5) == pytest.approx(renyi.divergence(Gaussian(2).sample(0.02), 7.5), rel=1e-9)
 
 
 def test_a_sample_of_a_sample_is_a_smaller_sample():
-    twice, once = Gaussian(2).sampled(0.1).sampled(0.2), Gaussian(2).sampled(0.02)
+    twice, once = Gaussian(2).sample(0.1).sample(0.2), Gaussian(2).sample(0.02)
     assert renyi.divergence(twice, 9.3) == pytest.approx(renyi.divergence(once, 9.3), rel=1e-9)
 
 
 def test_a_failure_inside_a_sample_matters_only_when_the_unit_is_drawn():
-    amount, delta = renyi.divergence_and_delta(Failure(Gaussian(2), 1e-6).sampled(0.1), 8)
-    assert amount == pytest.approx(renyi.divergence(Gaussian(2).sampled(0.1), 8), rel=1e-9)
+    amount, delta = renyi.divergence_and_delta(Failure(Gaussian(2), 1e-6).sample(0.1), 8)
+    assert amount == pytest.approx(renyi.divergence(Gaussian(2).sample(0.1), 8), rel=1e-9)
     assert delta == pytest.approx(1e-7, rel=1e-9)
 
 
@@ -267,14 +267,14 @@ def test_golden_fixed_size_sampling_is_improved_upon(row, inputs, expected, tole
     ]
     assert min(published) == pytest.approx(expected, rel=tolerance)
     event = FixedSizeSampled(Gaussian(inputs["sigma"]), inputs["m"], inputs["n"]) * times
-    poisson = Gaussian(inputs["sigma"]).sampled(rate) * times
+    poisson = Gaussian(inputs["sigma"]).sample(rate) * times
     assert renyi.epsilon(poisson, delta) < renyi.epsilon(event, delta) < expected
 
 
 @pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), golden.rows("dpsgd_poisson_rdp"))
 def test_golden_poisson_sampled_gaussian(row, inputs, expected, tolerance):
     """Row 29 was made by an accountant whose series for fractional orders stops early: 2e-4 too much."""
-    event = Gaussian(inputs["sigma"]).sampled(inputs["q"]) * inputs["T"]
+    event = Gaussian(inputs["sigma"]).sample(inputs["q"]) * inputs["T"]
     found = renyi.epsilon(event, inputs["delta"], orders=THEIR_ORDERS)
     if row == "29":
         best = min(THEIR_ORDERS, key=lambda order: renyi.epsilon(event, inputs["delta"], orders=[order]))
@@ -290,7 +290,7 @@ def test_golden_divergences(row, inputs, expected, tolerance):
     events = {
         "gaussian sigma=2": Gaussian(2),
         "laplace eps0=0.5": Laplace(2),
-        "sgm q=.004 sigma=1.1": Gaussian(1.1).sampled(0.004),
+        "sgm q=.004 sigma=1.1": Gaussian(1.1).sample(0.004),
     }
     assert renyi.divergence(events[inputs["mech"]], inputs["alpha"]) == pytest.approx(expected, rel=tolerance)
 

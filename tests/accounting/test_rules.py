@@ -142,7 +142,7 @@ def test_a_limit_that_makes_no_sense_is_refused(wrong):
         (rule_for(epsilon=1), ZeroConcentrated(0.1)),
         (rule_for(rho=1), Renyi((2.0,), (0.1,))),
         (rule_for(mu=1), ZeroConcentrated(0.1)),
-        (rule_for(mu=1), Gaussian(2).sampled(0.1)),
+        (rule_for(mu=1), Gaussian(2).sample(0.1)),
         (rule_for(epsilon=1, delta=1e-6, rule="renyi"), Renyi((2.0,), (0.1,))),
     ],
 )

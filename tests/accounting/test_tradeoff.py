@@ -28,7 +28,7 @@ PROMISES = [
     guarantees.ZeroConcentrated(3.0),
     Gaussian(2) * 3,
     Laplace(2) + RandomizedResponse(0.3),
-    Gaussian(1.1).sampled(0.01) * 100,
+    Gaussian(1.1).sample(0.01) * 100,
 ]
 RATES = [0.0, 1e-6, 0.01, 0.2, 0.5, 0.9, 1.0]
 on_every_promise = pytest.mark.parametrize("promise", PROMISES, ids=str)

@@ -47,7 +47,7 @@ def deviation_five_percent_off(event, epsilon):
     [
         (without_counts, events.Gaussian(1.5) * 3),
         (without_counts, events.RandomizedResponse(0.1) * 100),
-        (sampling_in_both_worlds, events.Gaussian(0.7).sampled(0.1)),
+        (sampling_in_both_worlds, events.Gaussian(0.7).sample(0.1)),
         (deviation_five_percent_off, events.Gaussian(1.0) * 4),
         (lambda event, epsilon: accounting.delta(event.event, epsilon), events.Group(events.Gaussian(1.5), 2)),
         (lambda event, epsilon: 0.0, events.Approx(0.5, 0.01)),

@@ -142,7 +142,7 @@ def claim():
     from mosha.accounting import epsilon
     from mosha.audit import claim_of
 
-    training = events.Gaussian(NOISE).sampled(0.1) * 200
+    training = events.Gaussian(NOISE).sample(0.1) * 200
     assert epsilon(training, 1e-5) == pytest.approx(1.10, abs=0.02)
     return claim_of(training, delta=1e-5)
 

@@ -100,7 +100,7 @@ def test_the_curve_of_laplace_noise_is_the_one_of_two_exponentials():
 
 
 def test_an_event_without_a_pure_price_is_named_at_its_delta():
-    claim = claim_of(events.Gaussian(4).sampled(0.1) * 50, delta=1e-5)
+    claim = claim_of(events.Gaussian(4).sample(0.1) * 50, delta=1e-5)
     assert "1e-05" in claim.measure
     assert 0.2 < claim.amount < 2
 

@@ -7,7 +7,7 @@ import pytest
 
 from mosha import Row, guarantees, mechanisms
 from mosha.audit import attack, audit_accountant
-from mosha.audit.reporting.page import verdict_page
+from mosha.audit.reporting.verdict import verdict_page
 from mosha.core import events
 from tests.browser import browser  # noqa: F401  (a fixture)
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from mosha.audit import anonymity, attack, audit_one_run, draw_inclusion
-from mosha.audit.reporting.page import finding_page, verdict_page
+from mosha.audit.reporting.page import finding_page
 from mosha.audit.reporting.picture import bars
+from mosha.audit.reporting.verdict import verdict_page
 from mosha.core.guarantee import Approx, Gaussian, Pure, ZeroConcentrated
 
 

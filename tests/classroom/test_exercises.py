@@ -33,6 +33,23 @@ def test_what_one_begins_with_does_not_pass(exercise):
     assert not check_code(exercise, exercise.starter)
 
 
+def test_an_answer_that_raises_is_told_so_and_is_not_called_a_leak():
+    verdict = check_code(find_exercise("float-laplace"), "def noisy_count(rows, epsilon):\n    return 1 / 0\n")
+    assert [finding.code for finding in verdict.findings] == ["error"]
+
+
+def test_comments_of_a_starter_are_in_the_language_of_the_reader():
+    told = [exercise for exercise in ALL if "# " in exercise.starter]
+    assert len(told) > 40
+    for exercise in told:
+        first, second = (
+            [line for line in exercise.begin(language).splitlines() if "# " in line] for language in ("en", "zh")
+        )
+        assert len(first) == len(second) == 1
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in second[0]), exercise.id
+        compile(exercise.begin("zh"), exercise.id, "exec")
+
+
 def test_there_are_sixty_in_five_chapters_each_with_two_mistakes_or_more():
     assert len(ALL) == 60
     assert {exercise.chapter for exercise in ALL} == set(CHAPTERS)

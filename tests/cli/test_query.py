@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 
@@ -25,8 +26,12 @@ def visits(tmp_path):
 
 
 def run(folder, *arguments):
+    return run_command(folder, "query", "visits.csv", *arguments)
+
+
+def run_command(folder, *arguments):
     start = "import sys; from mosha.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", start, "query", "visits.csv", *arguments]
+    command = [sys.executable, "-c", start, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -124,7 +129,7 @@ def test_two_prices_are_wrong_usage(visits, other):
 
 def test_the_error_bar_of_a_quantile_says_that_it_is_in_rows(visits):
     sql = "SELECT MEDIAN(days) AS middle, MEDIAN(days) * 2 AS twice FROM visits"
-    done = run(visits, sql, "--schema", "visits.toml", "--epsilon", "1")
+    done = run(visits, sql, "--schema", "visits.toml", "--epsilon", "1", "--bars", "rows")
     assert done.returncode == 0, done.stderr
     assert " rows)" in done.stdout
     assert done.stdout.count("± ?") == 1  # rows say nothing about a computed value
@@ -146,3 +151,41 @@ def test_a_slip_is_told_with_what_to_write(visits, sql, option, sentence):
     done = run(visits, sql, *ONE, *option)
     assert done.returncode == 1
     assert sentence in done.stderr
+
+
+def test_the_question_may_stand_before_the_data(visits):
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    both = [run_command(visits, "query", *given, "--schema", "visits.toml", "--epsilon", "1", "--explain")
+            for given in (("visits.csv", sql), (sql, "visits.csv"))]  # fmt: skip
+    assert both[0].returncode == 0, both[0].stderr
+    assert both[0].stdout == both[1].stdout
+
+
+def test_numbers_have_the_digits_that_their_bars_support(visits):
+    sql = "SELECT COUNT(*) AS n, AVG(days) AS days FROM visits"
+    done = run(visits, sql, "--schema", "visits.toml", "--epsilon", "1")
+    count, days = re.findall(r"(\S+) ± (\S+)", done.stdout)[:2]
+    assert "." not in "".join(count)
+    assert len(days[0].partition(".")[2]) == len(days[1].partition(".")[2])
+
+
+ABOVE_THE_MEAN = "SELECT COUNT(*) AS n FROM visits WHERE days > (SELECT AVG(days) FROM visits)"
+
+
+def test_a_number_about_all_people_is_asked_first_and_both_prices_are_shown(visits):
+    (visits / "visits.toml").rename(visits / "visits.schema.toml")
+    told = run(visits, ABOVE_THE_MEAN, "--epsilon", "1", "--explain")
+    assert told.returncode == 0, told.stderr
+    assert "asked first" in told.stdout
+    assert told.stdout.count("0.5") >= 2
+    assert not (visits / "visits.csv.privacy.db").exists()
+    done = run(visits, ABOVE_THE_MEAN, "--epsilon", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert list(answer["table"]) == ["n"]
+    assert answer["receipt"]["cost"] == 1.0
+    assert "asked first" in answer["notes"][0]
+    refused = run(visits, ABOVE_THE_MEAN, "--within", "50")
+    assert "several questions" in refused.stderr
+    too_much = run(visits, ABOVE_THE_MEAN, "--epsilon", "2.5")
+    assert "cannot pay for all" in too_much.stderr

@@ -92,11 +92,11 @@ def rows(ask):
 
 def bars(ask):
     median = "SELECT MEDIAN(CLAMP(days, 0, 30)) AS m, MAX(CLAMP(days, 0, 30)) AS x FROM visits"
-    free = ask(median, *WHO, "--epsilon", "1.5", plain=True)
+    free = ask(median, *WHO, "--epsilon", "1.5", "--bars", "rows", plain=True)
     bought = ask(median, *WHO, "--epsilon", "1.5", "--bars", "values", plain=True)
     assert free.count(" rows)") == 2
     assert " rows)" not in bought
-    assert "in the unit of the column" in bought
+    assert "bought their error bars" in bought
     assert "'rows' or in 'values'" in ask(median, *WHO, "--epsilon", "1", "--bars", "inches", code=1)["message"]
 
 

@@ -2,6 +2,9 @@
 
 import json
 
+import duckdb
+
+import mosha
 from mosha.cli import main
 from mosha.tables import Declaration
 
@@ -62,3 +65,25 @@ def test_a_start_writes_declaration_ledger_and_report(tmp_path, capsys):
     }
     assert main(["report", "forecast", str(tmp_path / "visits.report.yaml")]) == 0
     assert main(["report", "run", str(tmp_path / "visits.report.yaml")]) == 0
+
+
+def test_a_whole_database_is_drafted_from_its_catalogue(tmp_path, capsys):
+    place = tmp_path / "shop.duckdb"
+    with duckdb.connect(place) as connection:
+        connection.execute("CREATE TABLE customer (id BIGINT PRIMARY KEY); CREATE TABLE country (code TEXT)")
+        connection.execute("CREATE TABLE orders (customer_id BIGINT REFERENCES customer (id), day DATE)")
+    assert main(["schema", "draft", str(place), "--person", "customer.id", "--table", "orders"]) == 1
+    assert "leave --table" in capsys.readouterr().err
+    assert main(["schema", "draft", str(place), "--person", "customer.id"]) == 0
+    assert "question mark" in capsys.readouterr().out
+    draft = (tmp_path / "shop.schema.yaml").read_text()
+    whole = draft.replace('rows_of: "?"', "public: true")
+    (tmp_path / "shop.schema.yaml").write_text(whole.replace('id"}', 'id", at_most: 5}'))
+    database = mosha.protect_database(str(place))
+    assert sorted(database.tables) == ["country", "customer", "orders"]
+
+
+def test_a_draft_of_a_server_does_not_repeat_its_password(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["schema", "draft", "postgresql://a:hush@127.0.0.1:1/shop", "--person", "customer.id"]) != 0
+    assert "hush" not in "".join(capsys.readouterr())

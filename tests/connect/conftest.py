@@ -3,11 +3,12 @@
 import psycopg
 import pytest
 
-from tests.connect.places import DuckDBPlace, PostgreSQLPlace, SparkPlace
+from tests.connect.places import DuckDBPlace, MariaDBPlace, PostgreSQLPlace, SparkPlace
+from tests.mariadb import mariadb_server as mariadb_server  # noqa: PLC0414
 from tests.postgres import postgres_server as postgres_server  # noqa: PLC0414
 from tests.spark import spark_session as spark_session  # noqa: PLC0414
 
-ENGINES = ["duckdb", "postgresql", "spark"]
+ENGINES = ["duckdb", "postgresql", "mariadb", "spark"]
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,8 @@ def connect_database(postgres_server):
 def place(request, tmp_path_factory):
     if request.param == "postgresql":
         return PostgreSQLPlace(request.getfixturevalue("connect_database"))
+    if request.param == "mariadb":
+        return MariaDBPlace(request.getfixturevalue("mariadb_server"), "connect")
     if request.param == "spark":
         return SparkPlace(request.getfixturevalue("spark_session"), tmp_path_factory.mktemp("spark"))
     return DuckDBPlace()

@@ -10,6 +10,8 @@ import random
 from datetime import date, datetime
 
 from mosha.connect import Aggregation, Clamped, NormBound, Rows, Schema, Type, Unbounded, answer, col, grid, lit, when
+from mosha.connect.language.expression import Call
+from mosha.connect.language.operator import Operator
 from mosha.core.errors import DataError, InvalidParameter
 from tests.connect import oracle
 from tests.connect.grower import BOOL, CLOCK, DATE, GROWN, KINDS, LEAVES, REAL, TEXT, WHOLE
@@ -124,6 +126,8 @@ class Extremes:
         return self.random.choice([*LEAVES[kind], *LEAVES[kind], lit(self.random.choice(constants[kind]))])
 
 
+SOUGHT = ["a", "ab", "'", "\\", "é", "%", "a" * 1000, "$1", "\n", "😀"]
+SHIFTS = [(n, unit) for unit in ("day", "month") for n in (0, 1, -1, 31, -12, 119_988, -119_988, 40_000)]
 EXTREME = {
     WHOLE: [
         lambda g, pick: g(WHOLE).bin(pick(WIDTHS), pick(PUBLIC_INTEGERS)),
@@ -134,6 +138,7 @@ EXTREME = {
         lambda g, pick: (g(REAL) * lit(pick(REALS))).cast(WHOLE),
         lambda g, pick: g(TEXT).concat(g(TEXT)).length(),
         lambda g, pick: g(CLOCK).days_since(g(DATE)),
+        lambda g, pick: Call(Operator.POSITION, (g(TEXT),), (pick(SOUGHT),)),
         lambda g, pick: grid(
             g(pick([WHOLE, REAL])),
             sorted([pick([0.0, -1e149, 1e-300, 2.0**40, -7.5]), pick([1.0, 1e149, 2.0**41, 1e-290, 2e15])]),
@@ -148,12 +153,14 @@ EXTREME = {
         lambda g, pick: g(pick([REAL, WHOLE])).round(pick([-16, -15, -3, 1, 2, 9, 15, 300])),
         lambda g, pick: g(REAL).clamp(*sorted([pick(REALS), pick(REALS)])),
         lambda g, pick: g(WHOLE) / g(REAL),
+        lambda g, pick: Call(Operator.SQUARE_ROOT, (g(pick([REAL, WHOLE])),)),
     ],
     TEXT: [
         lambda g, pick: g(TEXT).substring(pick(PLACES), pick([0, *PLACES])),
         lambda g, pick: g(TEXT).concat(*[g(TEXT) for _ in range(pick([1, 2, 7]))]),
         lambda g, pick: g(TEXT).concat(*[g(TEXT)] * 8),
         lambda g, pick: lit(pick(TEXTS)).concat(g(TEXT)),
+        lambda g, pick: Call(Operator.REPLACE, (g(TEXT),), (pick(SOUGHT), pick(["", "b", "é", "'"]))),
         lambda g, pick: when(g(TEXT).is_null(), pick(TEXTS)).else_(g(TEXT)),
     ],
     BOOL: [
@@ -169,10 +176,12 @@ EXTREME = {
     DATE: [
         lambda g, pick: g(DATE).truncate(pick(["year", "quarter", "month", "week", "day"])),
         lambda g, pick: g(DATE).coalesce(pick(DATES)),
+        lambda g, pick: Call(Operator.SHIFT_DATE, (g(DATE),), pick(SHIFTS)),
     ],
     CLOCK: [
         lambda g, pick: g(CLOCK).truncate(pick(["year", "week", "hour", "minute"])),
         lambda g, pick: g(CLOCK).coalesce(pick(CLOCKS)),
+        lambda g, pick: Call(Operator.SHIFT_DATE, (g(CLOCK),), pick(SHIFTS)),
     ],
 }
 

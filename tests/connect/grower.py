@@ -3,7 +3,8 @@
 import random
 from datetime import date, datetime
 
-from mosha.connect import Type, col, grid, lit, when
+from mosha.connect import Operator, Type, col, grid, lit, when
+from mosha.connect.language.expression import Call
 
 WHOLE, REAL, BOOL, TEXT, DATE, CLOCK = (
     Type.INTEGER,
@@ -71,6 +72,7 @@ GROWN = {
         lambda g: when(g(BOOL), g(REAL)).else_(g(WHOLE)),
         lambda g: g(REAL).coalesce(g(REAL)),
         lambda g: g(REAL).round(1),
+        lambda g: Call(Operator.SQUARE_ROOT, (g(REAL),)),
     ],
     BOOL: [
         lambda g: g(WHOLE) < g(WHOLE),
@@ -89,6 +91,7 @@ GROWN = {
         lambda g: g(TEXT).lower(),
         lambda g: g(TEXT).upper().trim(),
         lambda g: g(TEXT).substring(2, 2),
+        lambda g: Call(Operator.REPLACE, (g(TEXT),), ("a", "é-")),
         lambda g: g(WHOLE).cast(TEXT),
         lambda g: when(g(BOOL), g(TEXT)),
         lambda g: g(TEXT).coalesce(g(TEXT)),
@@ -99,10 +102,12 @@ GROWN = {
         lambda g: g(CLOCK).cast(DATE),
         lambda g: when(g(BOOL), g(DATE)).else_(g(DATE)),
         lambda g: g(DATE).truncate("week"),
+        lambda g: Call(Operator.SHIFT_DATE, (g(DATE),), (-1, "month")),
         lambda g: g(TEXT).cast(DATE),
     ],
     CLOCK: [
         lambda g: g(CLOCK).truncate("hour"),
+        lambda g: Call(Operator.SHIFT_DATE, (g(CLOCK),), (30, "day")),
         lambda g: g(DATE).cast(CLOCK),
         lambda g: when(g(BOOL), g(CLOCK)).else_(g(DATE)),
         lambda g: g(TEXT).cast(CLOCK),

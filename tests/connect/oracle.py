@@ -1,12 +1,14 @@
 """What expressions and questions mean, in plain Python: the engines are compared with this, never with each other."""
 
+import calendar
 import math
 import re
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 
 from mosha.connect import Column, Literal, Operator, Schema, Type, type_of
-from mosha.connect.language.expression import Case, Expression
+from mosha.connect.language.cases import Case
+from mosha.connect.language.expression import Expression
 
 LARGEST, TINY = 2.0**500, 2.0**-500
 WHOLE = 2.0**53
@@ -235,6 +237,18 @@ def _days(values, *_):
     return (later - earlier).days
 
 
+def _shift(values, kinds, result, expression):
+    moment, (amount, unit) = values[0], expression.options
+    try:
+        if unit == "day":
+            return moment + timedelta(days=amount)
+        year, month = divmod(moment.year * 12 + moment.month - 1 + amount, 12)
+        last = calendar.monthrange(year, month + 1)[1]
+        return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+    except (OverflowError, ValueError):
+        return None
+
+
 def _cast(values, kinds, result, expression):
     value, kind = values[0], kinds[0]
     if kind is result:
@@ -279,6 +293,7 @@ RULES = {
     Operator.FLOOR: _whole(math.floor),
     Operator.CEILING: _whole(math.ceil),
     Operator.ROUND: strict(_round),
+    Operator.SQUARE_ROOT: strict(lambda values, *_: math.sqrt(float(values[0])) if values[0] >= 0 else None),
     Operator.CLAMP: strict(_clamp),
     Operator.BIN: strict(_bin),
     Operator.GRID: strict(lambda values, _, __, expression: grid(values[0], *expression.options)),
@@ -300,6 +315,8 @@ RULES = {
     Operator.LENGTH: strict(lambda values, *_: len(values[0])),
     Operator.SUBSTRING: strict(lambda values, _, __, e: values[0][e.options[0] - 1 :][: e.options[1]]),
     Operator.CONCAT: strict(lambda values, *_: short("".join(values))),
+    Operator.POSITION: strict(lambda values, _, __, e: values[0].find(e.options[0]) + 1),
+    Operator.REPLACE: strict(lambda values, _, __, e: short(values[0].replace(*e.options))),
     Operator.LIKE: strict(_like),
     Operator.YEAR: strict(lambda values, *_: values[0].year),
     Operator.QUARTER: strict(lambda values, *_: (values[0].month + 2) // 3),
@@ -310,5 +327,6 @@ RULES = {
     Operator.WEEKDAY: strict(lambda values, *_: values[0].isoweekday()),
     Operator.TRUNCATE_DATE: strict(_truncated),
     Operator.DAYS_BETWEEN: strict(_days),
+    Operator.SHIFT_DATE: strict(_shift),
     Operator.CAST: strict(_cast),
 }

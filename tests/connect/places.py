@@ -1,6 +1,7 @@
 """Where tables live in the tests: one way to load the same rows into every engine."""
 
 import itertools
+from dataclasses import replace
 from datetime import UTC
 
 import pyarrow as pa
@@ -26,7 +27,22 @@ POSTGRES = {
     Type.TIMESTAMP: "timestamp",
     Type.INSTANT: "timestamptz",
 }
+ENDLESS = (float("inf"), float("-inf"))
+MARIADB = {
+    Type.INTEGER: "bigint",
+    Type.REAL: "double",
+    Type.BOOLEAN: "boolean",
+    Type.TEXT: "longtext",
+    Type.DATE: "date",
+    Type.TIMESTAMP: "datetime(6)",
+    Type.INSTANT: "datetime(6)",
+}
 _numbers = itertools.count()
+
+
+def name_table():
+    """A name that no other table of this run has."""
+    return f"t{next(_numbers)}"
 
 
 def arrow_table(schema, rows):
@@ -52,7 +68,7 @@ class PostgreSQLPlace:
     def load(self, schema, rows):
         import psycopg
 
-        name = f"t{next(_numbers)}"
+        name = name_table()
         columns = ", ".join(f'"{c.replace(chr(34), chr(34) * 2)}" {POSTGRES[kind]}' for c, kind in schema.items())
         zoned = [kind is Type.INSTANT for kind in schema.values()]
         with psycopg.connect(self.url) as connection, connection.cursor() as cursor:
@@ -67,6 +83,30 @@ class PostgreSQLPlace:
         return source(self.url, table=name)
 
 
+class MariaDBPlace:
+    """A database of its own on the server. It has no NaN and no infinities: they are missing, as everywhere.
+
+    Its moments end in 2038: those of the tests are wall clocks in UTC, which it reads in the same way.
+    """
+
+    name = "mariadb"
+
+    def __init__(self, server, database):
+        self.server, self.database = server, database
+        self.url = server.make_database(database)
+
+    def load(self, schema, rows):
+        name = name_table()
+        columns = ", ".join(f"`{c.replace('`', '``')}` {MARIADB[kind]}" for c, kind in schema.items())
+        with self.server.connect(self.database) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE {name} ({columns}) COLLATE utf8mb4_general_ci")
+            holes = ", ".join(["%s"] * len(schema))
+            cells = [[None if c != c or c in ENDLESS else c for c in row] for row in rows]
+            cursor.executemany(f"INSERT INTO {name} VALUES ({holes})", cells)
+        found = source(self.url, table=name)
+        return replace(found, fields=tuple(replace(field, type=schema[field.name]) for field in found.fields))
+
+
 class SparkPlace:
     name = "spark"
 
@@ -74,6 +114,6 @@ class SparkPlace:
         self.session, self.folder = session, folder
 
     def load(self, schema, rows):
-        path = str(self.folder / f"t{next(_numbers)}.parquet")
+        path = str(self.folder / f"{name_table()}.parquet")
         pq.write_table(arrow_table(schema, rows), path)
         return source(self.session.read.parquet(path))

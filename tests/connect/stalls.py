@@ -12,8 +12,8 @@ import pyarrow as pa
 import mosha
 from mosha import col
 from mosha.tables import aggregates as ask
-from mosha.tables.parts.quantiles import median
-from mosha.tables.table import public_table
+from mosha.tables.aggregates import median
+from mosha.tables.protecting import public_table
 
 N = 34
 TABLE = pa.table(

@@ -115,6 +115,7 @@ COMPARISONS = [
     Operator.GREATER_EQUAL,
 ]
 NUMBERS = [
+    *[Call(Operator.SQUARE_ROOT, (v,)) for v in (i, x, y)],
     *[(i * 2**32) * 2**61, (j + (2**63 - 1)) + (2**63 - 1), (i + (2**63 - 1)) + (-(2**63) + 1), i * 0 * 2**62 * 2**62],
     *[i + j, i - j, i * j, i / j, -i, abs(i), x + y, x - y, x * y, x / y, -x, abs(x), i + x, x * j, i / y],
     *[
@@ -163,6 +164,8 @@ TEXT = [
     *[t.lower(), t.upper(), t.trim(), t.length(), t.substring(2, 3), t.substring(1, 0), t.concat(s), t.concat("-", s)],
     *[t.like("%a%"), t.like("_"), t.like("a\\%b"), t.like("a\\_b"), t.like("a!b"), t.like("a\\\\b"), t.like("")],
     *[t.starts_with("a"), t.ends_with("b"), t.contains("_"), t.contains("%"), t.starts_with("'; DROP"), t.like("%\n%")],
+    *[Call(Operator.POSITION, (t,), (sought,)) for sought in ("a", "b", "é", "\\", "本", "👧", "'; DROP")],
+    *[Call(Operator.REPLACE, (t,), pair) for pair in [("a", ""), ("b", "BBBB"), ("\\", "/"), ("日", "a"), ("'", "''")]],
     *[t.coalesce(s, "none"), s.starts_with("日"), t.substring(3, 100)],
     *[t.substring(1, 2**31 - 1), t.substring(2**31 - 1, 2**31 - 1), t.substring(2**31 - 1, 0), t.like("%_a%_b%")],
     *[t.ilike("É"), t.ilike("%B%"), t.ilike("İ"), t.ilike("SS"), t.ilike("ß"), s.ilike("a\\%B"), t.ilike("%DROP%_s%")],
@@ -176,6 +179,8 @@ DATE = [
     *[d.truncate(unit) for unit in ("year", "quarter", "month", "week", "day")],
     *[w.truncate(unit) for unit in ("year", "quarter", "month", "week", "day", "hour", "minute")],
     *[z.truncate(unit) for unit in ("week", "hour")],
+    *[Call(Operator.SHIFT_DATE, (v,), (n, "month")) for v in (d, w) for n in (1, -1, 12, -23, 0, 119_987, -119_987)],
+    *[Call(Operator.SHIFT_DATE, (v,), (n, "day")) for v in (d, w, z) for n in (1, -1, 365, 3_652_058, -3_652_058)],
 ]
 CASTS = [
     *[i.cast("real"), i.cast("text"), x.cast("integer"), b.cast("integer"), b.cast("text"), d.cast("timestamp")],

@@ -9,13 +9,14 @@ import pytest
 from fuzz.expressions import Bench
 from mosha.connect import private, type_of
 from mosha.connect.language import limits
-from mosha.connect.language.expression import Call, Case
+from mosha.connect.language.cases import Case
+from mosha.connect.language.expression import Call
 from mosha.connect.language.operator import Operator
 from mosha.core.errors import DataError
 from tests.connect.extremes import SCHEMA, expression_of, extreme_rows, find_fault, seen
 from tests.connect.places import DuckDBPlace
 
-COUNTS = {"duckdb": 40, "postgresql": 25, "spark": 5}
+COUNTS = {"duckdb": 40, "postgresql": 25, "mariadb": 15, "spark": 5}
 
 
 def test_no_engine_raises_and_all_give_what_the_oracle_gives(place):

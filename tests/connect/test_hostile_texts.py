@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mosha.connect import Aggregation, Rows, Schema, Type, Unbounded, answer, col, lit, private, source, when
-from mosha.connect.language.expression import Case
+from mosha.connect.language.cases import Case
 from mosha.core.errors import DataError
 
 HOSTILE = [
@@ -95,6 +95,8 @@ def test_a_column_is_found_by_its_name_whatever_it_looks_like(place):
     names = [name for name in HOSTILE if name.strip() and len(name.encode()) < 60]
     folded = {name.lower(): name for name in names}  # DuckDB and Parquet take the case of names for nothing
     names = list(folded.values())
+    if place.name == "mariadb":  # which has names of the first 65,536 characters, none of them ending in a blank
+        names = [name for name in names if max(name) <= "\uffff" and not name.endswith(" ")]
     schema = Schema({"id": Type.INTEGER, **dict.fromkeys(names, Type.INTEGER)})
     relation = private(place.load(schema, [(1, *range(len(names)))]), person="id")
     everything = sum((col(name) * (k + 1) for k, name in enumerate(names[:8])), lit(0))

@@ -21,6 +21,7 @@ rows = mosha.protect("t.csv", unit=mosha.Person("p", at_most=1), account=account
 print("a sum", len(rows.sum("x", between=(0, 9)).release(epsilon=1)))
 """,
     "print('sql', len(mosha.query('SELECT COUNT(*) AS n FROM t', epsilon=1, t=table).table['n']))",
+    "from mosha.core.watching import tell_progress\ntell_progress('step 1 of 1', last=True)",
     "table",
     "table.group_by('x', keys=[1.0, 2.0]).count().release(epsilon=0.5)",
     "_.plot(title='就诊')",
@@ -38,7 +39,7 @@ def test_a_short_notebook_runs(widgets, tmp_path, monkeypatch):
     client = nbclient.NotebookClient(notebook, timeout=240, kernel_name="python3", resources=place)
     client.execute()
     texts = "".join(part.get("text", "") for cell in notebook.cells for part in cell.get("outputs", []))
-    assert [word in texts for word in ("a count 1", "a sum 1", "sql 1")] == [True] * 3
+    assert [word in texts for word in ("a count 1", "a sum 1", "sql 1", "step 1 of 1")] == [True] * 4
     shown = [set(part.get("data", {})) for cell in notebook.cells[-3:] for part in cell.outputs]
     assert [{"text/html"} <= kinds for kinds in shown] == [True, True, False]
     assert "image/png" in shown[2]

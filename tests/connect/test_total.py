@@ -26,6 +26,7 @@ from mosha.connect.language.limits import LIMITS, MOST_PARTS, MOST_PLACES, WIDES
 from mosha.connect.language.schema import LONGEST_TEXT
 from mosha.connect.plan.growth import MOST_TEXTS, texts_in
 from mosha.core.errors import DataError, InvalidParameter
+from tests.function_table import MEANINGS, PAGE, read_prose, write_table
 
 SCHEMA = Schema({"id": Type.INTEGER, "i": Type.INTEGER, "x": Type.REAL, "t": Type.TEXT})
 LONG = "a" * LONGEST_TEXT
@@ -66,11 +67,19 @@ AT_THE_EDGE = {
     Operator.CLAMP: [lambda: col("i").clamp(-(2**63) + 1, 2**63 - 1), lambda: col("i").clamp(5, 5)],
     Operator.CONCAT: [lambda: col("t").concat(*[col("t")] * (MOST_PARTS - 1)), lambda: col("t").concat(*[LONG] * 60)],
     Operator.LIKE: [lambda p=p: col("t").like(p) for p in ("_" * 1000, "%_" * 500, "%a" * 499 + "%b")],
+    Operator.REPLACE: [
+        lambda a=a: Call(Operator.REPLACE, (col("t"),), a) for a in [("a", "b" * 8), ("a" * 1000, ""), ("é", "e" * 16)]
+    ],
+    Operator.POSITION: [lambda a=a: Call(Operator.POSITION, (col("t"),), (a,)) for a in ("a", "a" * 999 + "b", "\\")],
+    Operator.SQUARE_ROOT: [lambda c=c: Call(Operator.SQUARE_ROOT, (col(c),)) for c in "ix"],
     Operator.IN: [lambda: col("i").is_in(*range(2**10)), lambda: col("t").is_in(LONG)],
 }
 BEYOND = [
     *[lambda a=a, b=b: col("t").substring(a, b) for a, b in [(1, 2**31), (2**31, 1), (1, 2**32), (1, 2**63)]],
     *[lambda a=a: col("t").substring(a, 1) for a in (0, -1, 1.5, True, "1", 10**30)],
+    *[lambda a=a: Call(Operator.REPLACE, (col("t"),), a) for a in [("", "b"), ("a", "b" * 9), ("a",), ("a", 1)]],
+    *[lambda a=a: Call(Operator.POSITION, (col("t"),), a) for a in [("",), ("a" * 1001,), (1,), ()]],
+    *[lambda a=a: Call(Operator.SHIFT_DATE, (col("d"),), a) for a in [(1, "hour"), (2**40, "day"), (1.5, "day"), (1,)]],
     *[lambda w=w: col("i").bin(w) for w in (WIDEST_BIN + 1, 2**62 + 1, 2**63 - 1)],
     *[lambda w=w: col("x").bin(w) for w in (5e-324, 2.0**-501, 2.0**500)],
     *[lambda: col("x").bin(1, 2.0**500), lambda: Call(Operator.BIN, (col("i"), col("i"), lit(0)))],
@@ -156,3 +165,8 @@ def test_dates_at_the_ends_of_their_range_have_parts_and_first_days(place):
     assert column_of(relation, col("w").truncate("minute"))[1] == datetime(9999, 12, 31, 23, 59)
     assert column_of(relation, col("d").days_since(date(9999, 12, 31))) == [-3652058, 0]
     assert column_of(relation, col("d").cast("timestamp").cast("date").cast("text")) == ["0001-01-01", "9999-12-31"]
+
+
+def test_the_page_of_functions_has_the_table_that_the_ranges_say():
+    assert set(MEANINGS) == set(Operator)
+    assert PAGE.read_text() == read_prose() + write_table(), "python -m tests.function_table writes it anew"

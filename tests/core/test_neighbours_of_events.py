@@ -9,8 +9,8 @@ from mosha.events import FixedSizeSampled, Gaussian, Group, Laplace, Parallel, P
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 SUITED = {
     Gaussian(1) + Laplace(2): {ADD, REPLACE},
-    Gaussian(1).sampled(0.1) * 10: {ADD},
-    Plan(Gaussian(1).sampled(0.1, neighbours="replace-one") * 10, 1e-6): {REPLACE},
+    Gaussian(1).sample(0.1) * 10: {ADD},
+    Plan(Gaussian(1).sample(0.1, neighbours="replace-one") * 10, 1e-6): {REPLACE},
     FixedSizeSampled(Gaussian(1), 10, 100): {REPLACE},
     Group(Parallel((Laplace(1), Laplace(2))), 2): {ADD},
 }

@@ -2,16 +2,20 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import mosha
 from mosha import streams
 from mosha.cli import main
-from mosha.core.fingerprint import fingerprint as fingerprint_of_plan
+from mosha.connect.engines.postgresql import PostgreSQL
+from mosha.connect.engines.source import ServerTable
+from mosha.core.events import Laplace
+from mosha.core.fingerprint import fingerprint as fingerprint_of_statistic
+from mosha.core.fingerprint import fingerprint_plan as fingerprint_of_plan
+from mosha.core.fingerprint import fingerprint_synthesis as fingerprint_of_synthesis
 from mosha.core.unit import Unit
-from mosha.exact.statistic import fingerprint as fingerprint_of_statistic
 from mosha.ledger.terms.policy import Policy
-from mosha.synth.paying import fingerprint_of as fingerprint_of_synthesis
 
 # written by version 0.2.0 before the renames: the stored form, and what three kinds of fingerprints begin with
 BEFORE = {
@@ -54,6 +58,20 @@ def test_the_fingerprints_of_questions_are_those_from_before(unit):
     _, begin = BEFORE[unit]
     seen = fingerprint_of_plan(unit), fingerprint_of_statistic("count", unit), fingerprint_of_synthesis(unit)
     assert tuple(each[:16] for each in seen) == begin
+
+
+def test_a_question_about_a_synthetic_table_is_the_one_from_before():
+    table = mosha.protect({"who": [1, 2, 3], "x": [1, 2, 3]}, unit=mosha.Person("who", at_most=2))
+    cells = {"a": np.arange(3), "b": (1.5, np.float64(2.5), np.int64(3))}
+    seen = fingerprint_of_synthesis(table.relation, table.unit, cells, Laplace(2), [None, True, "x"], np.ones((2, 2)))
+    assert seen[:16] == "678aa6d9d4af97f4"
+
+
+def test_synthetic_tables_of_two_databases_are_two_questions():
+    """Their tables have one name: once, a key that paid for one was given the synthetic table of the other."""
+    first, second = (ServerTable(PostgreSQL(""), (), (), ("public", "visits"), name) for name in ("1/a", "2/a"))
+    assert first.origin_name == second.origin_name
+    assert fingerprint_of_synthesis(first) != fingerprint_of_synthesis(second)
 
 
 def test_a_stream_that_was_begun_before_is_the_same_question():

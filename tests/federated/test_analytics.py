@@ -7,7 +7,7 @@ import pytest
 
 import mosha
 from mosha import accounting, errors
-from mosha.federated import histogram, mean, quantile
+from mosha.federated import heavy_hitters, histogram, mean, quantile
 from mosha.noise import secure
 from tests.federated.parties import purse
 
@@ -39,13 +39,39 @@ def test_a_mean_and_a_quantile_are_near_the_truth():
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, "x", [1], {}, object(), 10**400, -(10**400)])
 @pytest.mark.parametrize(
     "question",
-    [histogram(keys=[1, 2], **TERMS), mean(between=(0, 1), **TERMS), quantile(at=0.5, between=(0, 1), **TERMS)],
-    ids=["histogram", "mean", "quantile"],
+    [
+        histogram(keys=[1, 2], **TERMS),
+        mean(between=(0, 1), **TERMS),
+        quantile(at=0.5, between=(0, 1), **TERMS),
+        heavy_hitters(longest=4, buckets=64, **TERMS),
+    ],
+    ids=["histogram", "mean", "quantile", "heavy hitters"],
 )
 def test_whatever_a_client_holds_it_adds_no_more_than_its_share_and_never_fails(question, value):
     steps = question._steps(value)
-    assert sum(int(s) ** 2 for s in steps) <= question.length * question.units**2
+    assert sum(int(s) ** 2 for s in steps) <= question.square * question.units**2
     assert question.encode(value, secure()).shape == (question.coordinates,)
+
+
+def test_popular_texts_are_found_first():
+    """Each is 14 deviations of its noise out in the median of four rows; the names of strangers are all different."""
+    terms = TERMS | {"clients": 400, "survivors": 400, "epsilon": 6.0}
+    question = heavy_hitters(longest=5, alphabet="abcdefghij", buckets=256, **terms)
+    names = ["abc"] * 170 + ["jihgf"] * 150 + [f"{chr(97 + i % 10)}{chr(97 + i // 10)}" for i in range(80)]
+    total = sum(question.encode(name, secure()).view(np.int32).astype(np.int64) for name in names)
+    rows = question.decode(total / question.units)
+    assert [row["value"] for row in rows[:2]] == ["abc", "jihgf"]
+    for row, count in zip(rows[:2], (170, 150), strict=True):
+        assert abs(row["count"] - count) < 4 * row["error"]  # 8 deviations
+
+
+def test_popular_texts_are_opened_by_secure_aggregation_and_paid_once():
+    """Everybody has the text: 60 of them, more than 15 deviations of the noise."""
+    question = heavy_hitters(longest=2, alphabet="abc", buckets=64, **TERMS)
+    rows = asked(question, dict.fromkeys(range(60), "ab")).value
+    assert rows[0]["value"] == "ab"
+    assert question.square == 4
+    assert 4 * 0.999 < accounting.epsilon(question.event, 1e-5) <= 4
 
 
 def test_noise_of_the_least_cohort_is_what_is_charged():

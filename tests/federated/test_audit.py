@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mosha.audit.own.federated import own_entries
-from mosha.federated import Analytics, ServerSide
+from mosha.federated import Analytics, DistributedExamples, ServerSide
 
 RUNS = 2000
 ENTRIES = {entry.name: entry for entry in own_entries()}
@@ -23,7 +23,7 @@ def test_clipping_after_summing_is_found(monkeypatch):
     def unclipped(updates, norms, clip, shares=None):
         return (np.minimum(updates, 50.0) * 2**20).astype(np.int64)
 
-    monkeypatch.setattr("mosha.federated.server_side.scaled_steps", unclipped)
+    monkeypatch.setattr("mosha.federated.plans.server_side.scaled_steps", unclipped)
     assert ENTRIES["ServerSide: everybody"].attack(runs=RUNS, confidence=1 - 1e-6).broken
 
 
@@ -39,3 +39,9 @@ def test_shares_of_a_sixteenth_of_the_noise_are_found(monkeypatch):
     honest = Analytics._share.fget
     monkeypatch.setattr(Analytics, "_share", property(lambda self: honest(self) / 16))
     assert ENTRIES["Analytics: histogram"].attack(runs=RUNS, confidence=1 - 1e-6).broken
+
+
+def test_silos_that_add_too_small_a_share_are_found(monkeypatch):
+    honest = DistributedExamples._share
+    monkeypatch.setattr(DistributedExamples, "_share", lambda self, width: honest(self, width) / 4)
+    assert ENTRIES["DistributedExamples: one silo"].attack(runs=RUNS // 2, confidence=1 - 1e-6).broken

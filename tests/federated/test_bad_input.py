@@ -23,7 +23,7 @@ from mosha.federated import (
     Simulation,
     Weights,
     accuracy_against_epsilon,
-    averaged,
+    average_rounds,
     histogram,
     mean,
     quantile,
@@ -224,5 +224,5 @@ def test_clients_that_train_privately_are_checked():
         *({"rounds": bad} for bad in COUNTS),
         {"outer": "x"},
     ):
-        refused(averaged, **{"federation": clients, "initial": clients.initial(), "rounds": 1} | more)
+        refused(average_rounds, **{"federation": clients, "initial": clients.initial(), "rounds": 1} | more)
     assert account.spent == 0

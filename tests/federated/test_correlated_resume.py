@@ -12,9 +12,9 @@ from mosha import errors
 from mosha.exact.grid import LARGEST_STEPS
 from mosha.federated import Ask, ServerSide, train
 from mosha.federated.clipping import STEPS, bounded_steps
-from mosha.federated.correlated_rounds import _LARGEST_SUM, MOST_BANDS
 from mosha.federated.noise_secret import MarkedNoise, load_secret
-from mosha.mechanisms.correlated import encoder
+from mosha.federated.plans.correlated_rounds import _LARGEST_SUM, MOST_BANDS
+from mosha.mechanisms.plans.correlated import encoder
 from mosha.noise import secure
 from tests.federated.parties import Listed, purse, unit_vectors
 

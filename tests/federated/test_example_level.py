@@ -5,7 +5,7 @@ import pytest
 
 import mosha
 from mosha import errors
-from mosha.federated import ExampleLevel, ServerSide, averaged, train
+from mosha.federated import ExampleLevel, ServerSide, average_rounds, train
 from mosha.learning import DPSGD
 from tests.federated.parties import purse
 
@@ -38,7 +38,7 @@ def federation(accounts=None):
 
 def test_each_client_pays_for_each_round_from_its_own_account():
     clients = federation()
-    weights = list(averaged(clients, clients.initial(), rounds=2))
+    weights = list(average_rounds(clients, clients.initial(), rounds=2))
     assert len(weights) == 2
     assert not np.allclose(weights[0], clients.initial())
     for account in clients.accounts.values():

@@ -42,6 +42,13 @@ def test_the_shares_of_the_least_surviving_cohort_add_up_to_the_noise_that_is_ch
     assert not spread(total, 1.18 * sigma)
 
 
+def test_where_clients_collude_the_shares_of_the_others_are_enough():
+    plan = distributed(survivors=8, colluding=5)
+    total = sum(plan.encode(np.zeros(WIDTH), LABEL, secure()).view(np.int32).astype(np.int64) for _ in range(3))
+    assert spread(total, plan.event_after(1).noise_multiplier * plan.event_after(1).sensitivity)
+    assert not spread(total, 1.18 * plan.event_after(1).noise_multiplier * plan.event_after(1).sensitivity)
+
+
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_a_report_of_a_client_has_the_noise_that_it_pays_for(noise):
     plan = client_side(noise=noise)
@@ -59,7 +66,9 @@ def test_a_report_of_a_client_has_the_noise_that_it_pays_for(noise):
 )
 def test_an_encoded_update_is_no_longer_than_the_sensitivity(update, monkeypatch):
     plan = distributed()
-    monkeypatch.setattr("mosha.federated.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64))
+    monkeypatch.setattr(
+        "mosha.federated.plans.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64)
+    )
     for _ in range(10):
         steps = plan.encode(np.array(update), secure().bytes(16), secure()).view(np.int32)
         assert sum(int(s) ** 2 for s in steps) <= plan.event_after(1).sensitivity ** 2
@@ -67,7 +76,9 @@ def test_an_encoded_update_is_no_longer_than_the_sensitivity(update, monkeypatch
 
 def test_an_encoded_update_decodes_to_the_clipped_one(monkeypatch):
     plan = distributed(survivors=2)
-    monkeypatch.setattr("mosha.federated.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64))
+    monkeypatch.setattr(
+        "mosha.federated.plans.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64)
+    )
     rows = unit_vectors(2, 5000, 3.0)
     total = np.add.reduce([plan.encode(row, LABEL, secure()) for row in rows], dtype=np.uint32)
     answer = {"steps": total.view(np.int32).astype(np.int64), "clip": 1.0, "survivors": 2, "label": LABEL}
@@ -118,8 +129,8 @@ def test_too_few_clients_are_not_summed_and_nothing_more_is_paid():
 
 def test_a_report_is_bounded_in_the_norm_that_is_priced(monkeypatch):
     zeros = lambda scale, shape, rng: np.zeros(shape, np.int64)
-    monkeypatch.setattr("mosha.federated.client_side.discrete_gaussian", zeros)
-    monkeypatch.setattr("mosha.federated.client_side.discrete_laplace", zeros)
+    monkeypatch.setattr("mosha.federated.plans.client_side.discrete_gaussian", zeros)
+    monkeypatch.setattr("mosha.federated.plans.client_side.discrete_laplace", zeros)
     for row in ([9.0, -9.0, 9.0], [1e300] * 3, [math.nan, 1, 1], [0.1, 0.1, 0.1]):
         steps = client_side().report(np.array([row]), secure())[0]
         assert sum(int(s) ** 2 for s in steps) <= STEPS**2
@@ -167,6 +178,7 @@ def test_calibrated_plans_keep_their_promise():
     [
         lambda: distributed(survivors=1),
         lambda: distributed(survivors=11),
+        lambda: distributed(colluding=8),
         lambda: distributed(clip=-1),
         lambda: distributed(noise_multiplier=1e-7),
         lambda: distributed(noise_multiplier=1e9),
@@ -192,3 +204,10 @@ def test_every_round_has_a_label_of_its_own():
         measurement.step(measurement.init(), federation, Ask(1, np.zeros(3)), secure())[0]["label"] for _ in range(3)
     }
     assert len(labels) == 3
+
+
+def test_plans_are_told_apart_by_their_colluders_and_those_without_are_known_as_before():
+    alone, some = distributed(), distributed(colluding=1)
+    assert "colluding" not in repr(alone)
+    assert alone.measurement(3).question != some.measurement(3).question
+    assert alone.agreed != some.agreed

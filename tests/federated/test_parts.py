@@ -36,7 +36,7 @@ def test_bad_optimisers_are_refused(bad):
 def test_a_layout_goes_there_and_back_and_freezes_integers():
     layout = Layout.of(MODEL)
     assert layout.coordinates == 8
-    back = layout.arrays(layout.flat(MODEL) + 1.0, MODEL)
+    back = layout.arrays(layout.flatten(MODEL) + 1.0, MODEL)
     assert (back["w"] == 2).all()
     assert back["w"].dtype == np.float32
     assert back["seen"].tolist() == [4]
@@ -49,7 +49,7 @@ def test_a_layout_goes_there_and_back_and_freezes_integers():
 )
 def test_a_layout_never_raises_on_what_a_client_sent(sent):
     layout = Layout.of(MODEL)
-    assert layout.change(sent, layout.flat(MODEL)) is None
+    assert layout.change(sent, layout.flatten(MODEL)) is None
 
 
 def test_a_model_without_weights_is_refused():

@@ -140,6 +140,23 @@ def test_a_question_is_answered_over_the_network_though_a_node_vanishes_with_its
     assert payments(settings) == 1
 
 
+def test_a_node_that_sends_nan_counts_as_nothing_under_secure_aggregation(federation, tmp_path):
+    """Its zeros and its share of the noise are in the sum, and all four survive."""
+    settings = federation.faulty(tmp_path / "shares", what="shares", rounds=1, faults="1.1:nan")
+    after = federation.wait_for_report(settings)
+    assert np.array(after["rounds"][0]).tolist() == pytest.approx([0, PUSH / 4, 2 * PUSH / 4], abs=0.01)
+    assert payments(settings) == 1
+
+
+def test_hospitals_with_different_case_mix_hide_each_patient(federation, tmp_path):
+    settings = {name: str(tmp_path / file) for name, file in run_example.PLACES.items()}
+    federation.run(where="hospitals", rounds=2, **settings)
+    after = federation.wait_for_report(settings)
+    assert len(after["rounds"]) == 2
+    assert after["rounds"][1]["accuracy"] > 0.5  # a guess is right a quarter of the time
+    assert 3.9 < after["spent"] <= 4
+
+
 def test_the_example_runs_with_noise_in_shares_under_secure_aggregation(federation, tmp_path):
     settings = {name: str(tmp_path / file) for name, file in run_example.PLACES.items()}
     federation.run(where="shares", rounds=1, **settings)

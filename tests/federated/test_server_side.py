@@ -153,7 +153,7 @@ def test_probe_10_poisson_sampling_is_priced_as_that():
     """z = 1, q = 0.01, 100 rounds, delta 1e-6: 100.7 without amplification, 1.51 by Rényi divergences."""
     plan = ServerSide(rounds=100, clients=1000, rate=0.01, clip=1.0, noise_multiplier=1.0)
     assert plan.epsilon(1e-6) == pytest.approx(0.954, abs=1e-3)
-    low, high = accounting.bounds(events.Gaussian(1.0).sampled(0.01) * 100, delta=1e-6)
+    low, high = accounting.bounds(events.Gaussian(1.0).sample(0.01) * 100, delta=1e-6)
     assert low <= plan.epsilon(1e-6) <= high * 1.0001
     everyone = ServerSide(rounds=100, clients=1000, clip=1.0, noise_multiplier=1.0)
     assert everyone.epsilon(1e-6) == pytest.approx(96.5, rel=0.05)

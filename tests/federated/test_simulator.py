@@ -109,3 +109,14 @@ def test_training_on_a_simulation_learns():
 def test_bad_simulations_are_refused(changes):
     with pytest.raises(errors.InvalidParameter):
         simulation(**changes)
+
+
+def test_a_hundred_thousand_clients_pass_in_blocks_of_one_small_size():
+    """Memory is that of a block, whatever the number of clients (`python -m benchmarks federated:many` measures it)."""
+    examples = torch.zeros(100_000, 1, 2), torch.zeros(100_000, 1, dtype=torch.long)
+    crowd = Simulation(
+        torch.nn.Linear(2, 2), torch.nn.functional.cross_entropy, examples, local_steps=1, batch=1, rate=0.1
+    )
+    sizes = [len(block.updates) for block in crowd.updates(crowd.clients(), Ask(1, crowd.initial()))]
+    assert sum(sizes) == 100_000
+    assert max(sizes) <= 256

@@ -43,7 +43,7 @@ def test_triangles_at_node_level_say_first_that_they_take_time_and_then_why_they
     assert main(["graph", "ask", str(edges), "triangles", *node]) == 0
     printed = capsys.readouterr()
     assert "no error bar" in printed.out
-    assert "linear programmes" in printed.err
+    assert "linear programs" in printed.err
     assert main(["graph", "ask", str(edges), "triangles", *node, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["error"] is None
 

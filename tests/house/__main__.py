@@ -14,7 +14,8 @@ def main() -> None:
     parser.add_argument("--no-roads", action="store_true", help="do not trace the roads")
     parser.add_argument("--save", action="store_true", help="lower the bars to today's figures")
     parser.add_argument("--json", action="store_true", help="the figures of the whole as JSON")
-    parser.add_argument("--list", choices=["participles", "free-text", "knots", "undocumented"], help="where they are")
+    lists = ["participles", "free-text", "knots", "undocumented", "without-example", "undescribed"]
+    parser.add_argument("--list", choices=lists, help="where they are")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.list:
@@ -37,6 +38,10 @@ def main() -> None:
 def _places(kind: str) -> list[str]:
     if kind == "knots":
         return [" <-> ".join(knot) for knot in imports.knots(imports.graphs()[1])]
+    if kind == "without-example":
+        return [f"{facade}.{name}" for facade, names in public.without_example().items() for name in names]
+    if kind == "undescribed":
+        return [f"{facade}.{name}" for facade, names in public.undescribed().items() for name in names]
     if kind == "undocumented":
         return [f"{facade}.{name}" for facade, names in public.missing().items() for name in names]
     found = source.participles() if kind == "participles" else source.free_text_errors()

@@ -26,9 +26,9 @@ IRREGULAR = _words(
     "clean empty exact fair fine flat full good large late long new old own quick raw ready right rough "
     "safe same sharp short small sorted straight tight true weak wide"
 )
-# Words that end like a participle and are verbs or nouns, and words of the list above that are verbs too.
+# Words that end like a participle and are verbs, nouns or prepositions ("given sex"), and verbs of the list above.
 VERBS = _words(
-    "cut put read run set shut split spread clean empty feed need seed embed exceed speed shed bleed bed red lead"
+    "cut put read run set shut split spread clean empty feed need seed embed exceed speed shed bleed bed red lead given"
 )
 
 

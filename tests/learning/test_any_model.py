@@ -8,11 +8,11 @@ from torch import nn
 
 import mosha
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.learning.checking.oracle import check_gradients
+from mosha.learning.checking.probe import probe
 from mosha.learning.gradients.any_module import AnyForward
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.gradients.oracle import check_gradients
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import probe
 
 torch.set_num_threads(1)
 ROWS, WIDTH, LENGTH = 6, 8, 7

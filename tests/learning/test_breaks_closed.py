@@ -14,12 +14,12 @@ from mosha import learning
 from mosha.core.errors import DataError, InvalidParameter, LedgerUnavailable, RunClosed
 from mosha.learning import noisy_gradients
 from mosha.learning.batches import Sampler
+from mosha.learning.checking.probe import probe
 from mosha.learning.dropout_randomness import DropoutCoins
 from mosha.learning.exact_sum import ExactSum
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Gradients, clipping_rule
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import probe
 from mosha.learning.reading.examples import Examples, group_by_owner
 from mosha.noise import SeededRandom, secure
 from tests.learning.every_layer import MODELS, losses_of
@@ -72,7 +72,7 @@ def test_owners_belong_to_persons_alone():
     with pytest.raises(InvalidParameter, match="owners"):
         moved(plan_of(), torch.ones(2, 1), torch.ones(2), owners=["ann", "bo"])
     person, (model, optimizer, loader) = mosha.Person("who", at_most=1), wrapped_parts()
-    with pytest.raises(InvalidParameter, match="persons"):
+    with pytest.raises(InvalidParameter, match="Persons"):
         learning.private(model, optimizer, loader, plan=plan_of(unit=person), account=account_of(person))
 
 
@@ -141,7 +141,7 @@ def test_an_abandoned_batch_leaves_nothing_in_the_sum():
 def test_two_batches_cannot_be_mixed_in_one_sum():
     plan = plan_of(steps=3, rate=1.0, physical=1)
     _, _, loader = learning.private(*wrapped_parts(), plan=plan, account=account_of(mosha.Example()))
-    first, second = loader._batch(), loader._batch()
+    first, second = loader.next_batch(), loader.next_batch()
     next(first)
     next(second)
     with pytest.raises(RunClosed, match="one batch"):

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Subset, SubsetRandomSampler, TensorData
 
 import mosha
 from mosha import learning
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import InvalidParameter, MoshaError
 
 torch.set_num_threads(1)
 PLAN = learning.DPSGD(steps=6, rate=0.5, clip=1.0, batch=20, physical=16, noise_multiplier=30.0, delta=1e-6)
@@ -108,8 +108,6 @@ def test_hooks_are_called_once_an_update(account):
 
 def test_what_a_paid_training_cannot_do_is_refused_in_words(account):
     model, optimizer, _ = wrapped(DataLoader(TENSORS, batch_size=8), account)
-    with pytest.raises(InvalidParameter, match="closure"):
-        optimizer.step(lambda: 0.0)
     with pytest.raises(InvalidParameter, match="settled"):
         optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
     for copied in (copy.deepcopy, copy.copy, pickle.dumps):
@@ -196,4 +194,88 @@ def test_a_subset_that_names_a_row_twice_is_refused_by_a_training_too(account):
     for rows in (Subset(TENSORS, [0, 1, 1]), Subset(Subset(Listed(), [0, 1, 1]), [0, 1])):
         with pytest.raises(InvalidParameter, match="more than once"):
             PLAN.train(model, rows, nn.CrossEntropyLoss(reduction="none"), optimizer, account=account)
+    assert account.spent == 0
+
+
+def test_batches_that_are_cut_go_on_for_a_loop_that_stops_after_as_many_pieces_as_it_was_told(account):
+    """As Lightning's: a new iterator each epoch, `len` pieces of it, and a closure."""
+    model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account)
+    continued, epochs = loader.continue_batches(), 0
+    while optimizer.run.remaining and epochs < 50:
+        epochs += 1
+        for _, (inputs, targets) in zip(range(len(continued)), continued, strict=False):
+            nn.CrossEntropyLoss()(model(inputs), targets).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert optimizer.run.remaining == 0
+    assert not loader.has_more()
+    assert list(continued) == []
+    assert epochs > PLAN.steps / len(continued)  # batches of about 20 in pieces of 16
+
+
+class Loop:
+    """What the Trainer of Hugging Face does with its parts; `benchmarks/learning_loops.py` runs the real one."""
+
+    class Arguments:
+        max_steps, gradient_accumulation_steps, max_grad_norm = -1, 8, 1.0
+
+    def __init__(self, model, rows):
+        self.model, self.train_dataset, self.args = model, rows, self.Arguments()
+        self.optimizer, self.losses = None, []
+
+    def create_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def training_step(self, model, inputs):
+        raise AssertionError((model, inputs))
+
+    def get_train_dataloader(self):
+        raise AssertionError
+
+    def train(self):
+        for inputs in self.get_train_dataloader():
+            self.losses.append(self.training_step(self.model, inputs, 20))
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, values):
+        return {"logits": self.layer(values)}
+
+
+def loss_of_logits(out, labels):
+    return nn.functional.cross_entropy(out["logits"], labels, reduction="none")
+
+
+def test_a_trainer_takes_one_step_a_batch_and_tells_no_loss(account):
+    rows = [{"values": torch.randn(2), "labels": place % 2} for place in range(ROWS)]
+    loop = Loop(Named(), rows)
+    before = loop.model.layer.weight.detach().clone()
+    made = learning.make_trainer_private(loop, plan=PLAN, account=account, loss=loss_of_logits)
+    assert made is loop
+    loop.train()
+    assert loop.optimizer.run.remaining == 0
+    assert len(loop.losses) <= PLAN.steps
+    assert not any(map(bool, loop.losses))
+    assert not torch.equal(loop.model.layer.weight, before)
+    assert (loop.args.max_steps, loop.args.gradient_accumulation_steps, loop.args.max_grad_norm) == (PLAN.steps, 1, 0.0)
+
+
+def test_a_trainer_is_refused_where_its_loss_mixes_rows_or_it_is_none(account):
+    rows = [{"values": torch.randn(2), "labels": place % 2} for place in range(ROWS)]
+
+    def divided_by_the_batch(out, labels):
+        return loss_of_logits(out, labels) / (labels > 0).sum().clamp_min(1)
+
+    for trainer, loss in ((Loop(Named(), rows), divided_by_the_batch), (Named(), loss_of_logits)):
+        with pytest.raises(MoshaError) as refused:
+            learning.make_trainer_private(trainer, plan=PLAN, account=account, loss=loss)
+        assert refused.value.spent == "nothing"
+    with pytest.raises(InvalidParameter, match="Trainer"):
+        learning.make_trainer_private(Loop(Named(), None), plan=PLAN, account=account, loss=loss_of_logits)
     assert account.spent == 0

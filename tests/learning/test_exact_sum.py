@@ -11,7 +11,7 @@ from mosha import learning
 from mosha.learning.exact_sum import ExactSum, scale_in_place
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Answer, Gradients
-from mosha.learning.plan import SHARE
+from mosha.learning.terms import SHARE
 from mosha.learning.updates import Updates
 from mosha.noise import SeededRandom
 

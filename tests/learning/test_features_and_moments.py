@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mosha import Edge, Example, Ledger, Node, Person, Row, accounting, noise
+from mosha import Edge, Example, Ledger, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.learning.graph_aggregation import Aggregation, unit_rows
 from mosha.learning.linear.gaussian_classes import RADIUS, ClassMoments, GaussianClasses
@@ -205,7 +205,7 @@ def test_wrong_sums_over_neighbours_are_refused(wrong):
 def test_other_units_and_shapes_are_refused():
     plan = Aggregation(vertices=3, width=2, hops=1)
     with pytest.raises(InvalidParameter, match="edge"):
-        plan.measurement(unit=Node(max_degree=3), mu=1)
+        plan.measurement(unit=Example(), mu=1)
     with pytest.raises(InvalidParameter, match="ask"):
         plan.evaluate([], np.zeros((2, 2)))
     with pytest.raises(DataError):

@@ -18,14 +18,15 @@ from mosha.accounting import epsilon
 from mosha.audit.own.learning import _measurement, own_entries
 from mosha.core.events import DiscreteGaussian, Gaussian, Sampled
 from mosha.learning.batches import Sampler
+from mosha.learning.correlated_plan import DPFTRL
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Gradients
-from mosha.learning.plan import DPFTRL, DPSGD
+from mosha.learning.plan import DPSGD
 from mosha.learning.reading.examples import Examples
 from mosha.learning.rounding import grid_of
 from mosha.learning.training import make_losses
 from mosha.learning.updates import Updates
-from mosha.mechanisms.correlated import SCALE, encoder
+from mosha.mechanisms.plans.correlated import SCALE, encoder
 from mosha.noise import SeededRandom, secure
 from tests.learning.every_layer import MODELS, losses_of
 

@@ -12,7 +12,8 @@ from torch import nn
 import mosha
 from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed, StateRefused, StepFailed
 from mosha.learning.batches import Sampler
-from mosha.learning.plan import DPFTRL, DPSGD
+from mosha.learning.correlated_plan import DPFTRL
+from mosha.learning.plan import DPSGD
 
 torch.set_num_threads(1)
 LOSS = nn.CrossEntropyLoss(reduction="none")

@@ -18,7 +18,8 @@ from mosha.core.errors import (
     Unpriced,
     WrongUnit,
 )
-from mosha.learning.plan import DPFTRL, DPSGD
+from mosha.learning.correlated_plan import DPFTRL
+from mosha.learning.plan import DPSGD
 
 torch.set_num_threads(1)
 LOSS = nn.CrossEntropyLoss(reduction="none")

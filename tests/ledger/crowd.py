@@ -13,7 +13,7 @@ import sys
 import time
 
 import mosha
-import mosha.noise.secure_random  # before the crowd is born: its children pay at once
+import mosha.noise.generators.secure_random  # before the crowd is born: its children pay at once
 from mosha import errors, events
 from tests.ledger.place import PERSON, asking
 

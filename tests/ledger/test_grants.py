@@ -226,3 +226,10 @@ def test_grants_from_the_command_line(tmp_path, capsys):
     assert main(["ledger", "grant", book, "visits", "li", "--epsilon", "1", "--expires", "yesterday"]) == 1
     with mosha.Ledger(book) as ledger, pytest.raises(errors.AccountRetired):
         ledger.account("visits/zhang").open(asking(unit=mosha.Person("pid")))
+
+
+def test_a_grant_without_an_end_is_refused_by_name():
+    account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    with pytest.raises(errors.InvalidParameter, match="when it ends") as problem:
+        account.grant("anna", epsilon=0.5)
+    assert (problem.value.code, problem.value.parameter) == ("ledger.grant_without_end", "expires")

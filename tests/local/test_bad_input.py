@@ -14,6 +14,7 @@ from mosha.local import (
     Device,
     Distribution,
     Frequency,
+    HeavyHitters,
     Location,
     Mean,
     Repeated,
@@ -39,7 +40,9 @@ MEAN = Mean(between=(0, 1), epsilon=1)
 DENSITY = Distribution(between=(0, 1), epsilon=1)
 BOTH = Several({"m": MEAN, "f": CATEGORIES})
 AGAIN = Repeated(["a", "b"], permanent=2, epsilon=1)
-SURVEYS = (CATEGORIES, NUMBERS, Frequency(["a", "b"], epsilon=1, other="z"), MEAN, DENSITY, BOTH, AGAIN)
+TEXTS = HeavyHitters(longest=2, epsilon=1, buckets=64)
+TOKENS = HeavyHitters(longest=2, alphabet=["new", "york"], epsilon=1, buckets=64)
+SURVEYS = (TEXTS, TOKENS, CATEGORIES, NUMBERS, Frequency(["a", "b"], epsilon=1, other="z"), MEAN, DENSITY, BOTH, AGAIN)
 REGION = Location((0.0, 0.0), 100.0, 0.01)
 
 
@@ -55,13 +58,17 @@ def declarations(odd):
         yield lambda kind=kind: kind(between=(0, odd), epsilon=1)
         yield lambda kind=kind: kind(between=(0, 1), epsilon=odd)
     yield lambda: Mean(between=(0, 1), epsilon=1, method=odd)
+    yield lambda: HeavyHitters(longest=odd, epsilon=1)
+    yield lambda: HeavyHitters(longest=2, epsilon=odd)
+    yield lambda: HeavyHitters(longest=2, epsilon=1, alphabet=odd)
+    yield lambda: HeavyHitters(longest=2, epsilon=1, buckets=odd)
     yield lambda: Several(odd)
     yield lambda: Several({"x": odd})
     yield lambda: Repeated(odd, permanent=2, epsilon=1)
     yield lambda: Repeated(["a", "b"], permanent=odd, epsilon=1)
     yield lambda: Repeated(["a", "b"], permanent=2, epsilon=odd)
     yield lambda: Survey.from_json(odd)
-    for survey in (CATEGORIES, BOTH, AGAIN):
+    for survey in (CATEGORIES, BOTH, AGAIN, TEXTS, TOKENS):
         for key in survey.to_dict():
             text = json.dumps(survey.to_dict() | {key: odd}, default=str)
             yield lambda text=text: Survey.from_json(text)
@@ -123,6 +130,12 @@ def estimates(odd):
     yield lambda: shares.bound_poisoning(odd)
     yield lambda: shares.bound_poisoning(1, of=odd)
     yield lambda: shares.table(odd)
+    found = TEXTS.estimate(TEXTS.reports(["a"] * 1000))
+    yield lambda: found.look_up(odd)
+    yield lambda: found.look_up("a", confidence=odd)
+    yield lambda: found.error(odd)
+    yield lambda: TEXTS.decode(TEXTS.collector().counters, 100, kept=odd)
+    yield lambda: TEXTS.decode(TEXTS.collector().counters, 100, confidence=odd)
     yield lambda: MEAN.estimate(MEAN.reports([0.5] * 50)).error(odd)
     density = DENSITY.estimate(DENSITY.reports([0.5] * 50))
     yield lambda: density.quantile(odd)

@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from mosha.cli import local_files, main
+from mosha.cli import main
+from mosha.cli.local import files as local_files
 from mosha.core.errors import DataError
 from mosha.local import Collector, Distribution, Frequency, Mean, Several
 from mosha.local.collect.deliveries import Deliveries

@@ -24,7 +24,7 @@ DEVIATIONS = 7.0
 def path(request, monkeypatch):
     """Large batches with the compiler, and without."""
     if request.param == "plain":
-        monkeypatch.setattr(randomiser, "_compiled", lambda: None)
+        monkeypatch.setattr(randomiser, "_load_compiled", lambda: None)
     return request.param
 
 
@@ -105,7 +105,7 @@ def test_work_goes_on_where_a_pool_ended():
 def test_bytes_of_coins_are_looked_up_alike_with_and_without_a_compiler(chance, monkeypatch):
     law, count = CoinBytes(chance), randomiser._MANY
     with_compiler = law.draw(count, SeededRandom(7))
-    monkeypatch.setattr(randomiser, "_compiled", lambda: None)
+    monkeypatch.setattr(randomiser, "_load_compiled", lambda: None)
     assert (law.draw(count, SeededRandom(7)) == with_compiler).all()
 
 

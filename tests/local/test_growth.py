@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from mosha.core.errors import InvalidParameter
-from mosha.local import Distribution, Frequency, Mean, Repeated, Several
+from mosha.local import Distribution, Frequency, HeavyHitters, Mean, Repeated, Several
 from tests.counting import calls
 
 SIZES = (10, 10_000)
@@ -57,6 +57,7 @@ def test_a_report_and_its_collection_never_read_the_declaration_again(kind, monk
         Distribution(between=(0, 1), epsilon=1),
         Several({"q": Frequency(["a", "b"], epsilon=1), "r": Mean(between=(0, 1), epsilon=1)}),
         Repeated(["a", "b"], permanent=2, epsilon=1),
+        HeavyHitters(longest=3, epsilon=1, buckets=64),
     ],
     ids=lambda survey: survey.kind,
 )

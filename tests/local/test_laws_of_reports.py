@@ -226,8 +226,8 @@ def test_coins_that_sixteen_bits_do_not_decide_are_decided_exactly():
         def bytes(self, n):
             return b"\xff" * n
 
-    assert law._exact(word, Below()) == 0
-    assert law._exact(word, Above()) == 1
+    assert law._draw_exactly(word, Below()) == 0
+    assert law._draw_exactly(word, Above()) == 1
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.5, 1.0, 5.0, 23.9])

@@ -9,8 +9,8 @@ import pytest
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Own
-from mosha.local import Batch, Collector, Distribution, Frequency, Mean, Several, Survey
-from mosha.local.protocols.wire import tag_of
+from mosha.local import Batch, Collector, Distribution, Frequency, HeavyHitters, Mean, Several, Survey
+from mosha.local.wire import tag_of
 from mosha.noise import SeededRandom
 
 SURVEYS = [
@@ -20,8 +20,9 @@ SURVEYS = [
     Mean(between=(0, 10), epsilon=1.0),
     Distribution(between=(-1, 1), epsilon=1.0),
     Several({"x": Mean(between=(0, 1), epsilon=1.0), "y": Frequency(["p", "q"], epsilon=1.0)}),
+    HeavyHitters(longest=2, epsilon=1.0, buckets=256),
 ]
-VALUES = ["b", 17, "zzz", 3.5, 0.25, {"x": 0.5, "y": "q"}]
+VALUES = ["b", 17, "zzz", 3.5, 0.25, {"x": 0.5, "y": "q"}, "茶"]
 every_survey = pytest.mark.parametrize(
     ("survey", "value"), list(zip(SURVEYS, VALUES, strict=True)), ids=lambda item: getattr(item, "kind", "")
 )

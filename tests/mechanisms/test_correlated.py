@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mosha.federated.clipping import STEPS
-from mosha.federated.correlated_rounds import total_sensitivity
-from mosha.mechanisms.correlated import SCALE, Decoder, column_norm, encode_sums, encoder, squared_column
+from mosha.federated.plans.correlated_rounds import total_sensitivity
+from mosha.mechanisms.plans.correlated import SCALE, Decoder, column_norm, encode_sums, encoder, squared_column
 from mosha.noise import secure, uniform
 
 

@@ -9,7 +9,7 @@ from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.events import Plan
 from mosha.federated import AdaptiveClip, ClientSide, Distributed, ServerSide, histogram
 from mosha.learning import DPFTRL, DPSGD
-from mosha.mechanisms.priced_plan import PricedPlan
+from mosha.mechanisms.plans.priced_plan import PricedPlan
 
 PLANS = {
     "DPSGD": DPSGD(steps=40, rate=0.05, clip=1.0),

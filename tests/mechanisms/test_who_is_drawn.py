@@ -11,7 +11,7 @@ import mosha
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import FixedSizeSampled, Gaussian, Sampled
 from mosha.learning.plan import DPSGD
-from mosha.mechanisms.sampling import Everybody, FixedSize, Poisson, Shuffled, TakingTurns, shuffle
+from mosha.mechanisms.plans.sampling import Everybody, FixedSize, Poisson, Shuffled, TakingTurns, shuffle
 from mosha.noise import secure
 
 RULES = [Poisson(0.25), FixedSize(10), Shuffled(4), TakingTurns(4), Everybody()]

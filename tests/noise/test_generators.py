@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from mosha.core.errors import InsecureRandomness, InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.noise import KeyedRandom, SecureRandom, SeededRandom, discrete_gaussian, discrete_laplace, secure
-from mosha.noise import secure_random as module
+from mosha.noise.generators import secure_random as module
 from tests.noise.goodness import rejects
 
 KEY = bytes(range(32))

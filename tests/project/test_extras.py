@@ -20,7 +20,8 @@ FOR_PEOPLE = {"docs", "dev", "test"}  # extras of those who work on Mosha
 WITHOUT_A_GUARD = {  # imports inside of functions that are only called with an object of the guest in hand, or by it
     "graphs/data/spark.py": {"pyspark"},
     "learning/linear/estimator.py": {"sklearn"},
-    "federated/example_level.py": {"torch"},
+    "models/model.py": {"sklearn"},
+    "federated/plans/example_level.py": {"torch"},
     "federated/simulator.py": {"torch"},  # guarded where a simulation is made
     "audit/contracts/training_hooks.py": {"torch"},
     "audit/own/learning.py": {"torch"},  # left out of the list of attacks where torch is not installed
@@ -73,7 +74,7 @@ def extras_raised(handlers):
 def fault_of_call(node, path):
     called, first = ast.unparse(node.func), getattr(node.args[0], "value", None) if node.args else None
     guest = str(first).split(".")[0]
-    if called == "MissingExtra" and path != "core/extras.py" and first not in EXTRAS:
+    if called == "MissingExtra" and path != "core/names/extras.py" and first not in EXTRAS:
         return "names no extra"
     if called == "load_guest":
         (extra,) = [getattr(keyword.value, "value", "") for keyword in node.keywords if keyword.arg == "extra"]
@@ -170,6 +171,7 @@ CALLS = {
         "(folder / 't.schema.yaml').write_text('unit: {}') and answer()": "yaml",
     },
     "psycopg": {"mosha.Ledger('postgresql://nowhere/none')": "postgres"},
+    "pymysql": {"mosha.connect.source('mariadb://nowhere/none', table='t')": "mysql"},
     "dp_accounting": {
         "importlib.import_module('mosha.accounting.interop').to_dp_event("
         "mosha.events.Laplace(1), neighbours='add-remove')": "interop"
@@ -188,6 +190,7 @@ CALLS = {
         "importlib.import_module('mosha.federated.flower.network')": "federated",
         "importlib.import_module('mosha.federated.flower.records')": "federated",
     },
+    "tenseal": {"mosha.federated.KeyHolder()": "homomorphic"},
     "joserfc": {"importlib.import_module('mosha.server.people.oidc')": "oidc"},
     "numba": {"answer()": "works"},
     "altair": {"answer().to_chart()": "interactive"},

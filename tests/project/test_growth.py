@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from benchmarks.scale import ROADS, Road, fit_exponent
+from benchmarks._roads import Road, fit_exponent
+from benchmarks.scale import ROADS
 from tests.counting import calls
 
 SMALL = {

@@ -24,7 +24,7 @@ def test_importing_mosha_loads_no_guest_and_few_modules(bare):
     new = loaded("import mosha") - bare
     assert not {module.split(".")[0] for module in new} & GUESTS
     ours = {module for module in new if module.startswith("mosha")}
-    assert ours == {"mosha", "mosha._version", "mosha.core", "mosha.core.lazy"}
+    assert ours == {"mosha", "mosha._version", "mosha.core", "mosha.core.names", "mosha.core.names.lazy"}
     assert len(new) <= 20
 
 

@@ -89,7 +89,7 @@ finally:
 def test_the_files_of_a_survey_on_the_command_line(tmp_path):
     script = """
 import contextlib, pathlib
-from mosha.cli.local_files import hold, read, write
+from mosha.cli.local.files import hold, read, write
 path = pathlib.Path(sys.argv[1]) / "state"
 with hold(path):
     write(path, b"one")

@@ -52,7 +52,7 @@ def test_every_snippet_of_the_page_runs(page, tmp_path, monkeypatch, capsys):
 
 @pages
 def test_every_block_says_what_language_it_is(page):
-    known = {"python", "pycon", "console", "sh", "text", "json", "toml", "markdown"}
+    known = {"python", "pycon", "console", "sh", "text", "json", "toml", "markdown", "html", "py"}  # py: code of a peer
     assert {block.language for block in blocks(page)} <= known
 
 

@@ -78,6 +78,18 @@ def graph(rows, _=None):
     return graphs.protect(edges, vertices=50, unit=mosha.Edge())
 
 
+def training(rows, _=None):
+    torch = pytest.importorskip("torch")
+    account = ledger.Ledger.memory().account("a", unit=mosha.Example(), epsilon=3, delta=1e-5)
+    model = torch.nn.Linear(2, 2)
+    plan = mosha.learning.DPSGD(steps=2, rate=0.5, clip=1.0, batch=4).calibrate(epsilon=2, delta=1e-6)
+    data = torch.arange(2.0 * rows).reshape(rows, 2), torch.zeros(rows, dtype=torch.long)
+    descent = torch.optim.SGD(model.parameters(), lr=0.1)
+    begun = plan.train(model, data, torch.nn.CrossEntropyLoss(reduction="none"), descent, account=account)
+    begun.step()
+    return begun
+
+
 def paid_run(rows):
     account = ledger.Ledger.memory().account("a", unit=PERSON, epsilon=10)
     asked = tables.protect(frame(rows), unit=PERSON, account=account).count()
@@ -106,13 +118,17 @@ MAKERS = {
     mosha.Run: [lambda n, _: paid_run(n)],
     sql.Statement: [lambda n, _: statement("SELECT COUNT(*) FROM t", {"t": table(n)})],
     graphs.ProtectedGraph: [graph],
+    graphs.ProtectedArcs: [lambda n, _: graphs.protect_arcs([(i, i + 1) for i in range(n)], vertices=50)],
     graphs.Graph: [lambda n, _: graph(n).graph],
     graphs.Question: [lambda n, _: graph(n).edges(), lambda n, _: graph(n).triangles()],
     synth.MarginalsQuestion: [lambda n, _: table(n).marginals(ways=1, keys={"ward": ["A", "B"]})],
     synth.SynthesisQuestion: [lambda n, _: table(n).synthesize(keys={"ward": ["A", "B"]}, columns=["ward"])],
     federated.Block: [lambda n, _: federated.Block(list(range(3)), np.full((3, 2), 1000.0 + n))],
     streams.Batches: [lambda n, _: streams.Batches([frame(n).to_pylist()])],
+    streams.ProtectedSteps: [lambda n, _: streams.protect([[1] * n, [2]], unit=mosha.Reading())],
+    streams.Question: [lambda n, _: streams.protect([[1] * n, [2]], unit=mosha.Reading()).counter()],
     tables.Database: [lambda n, _: tables.Database({"visits": table(n)})],
+    mosha.learning.Training: [training],
     mosha.Report: [report],
     mosha.reports.Forecast: [lambda n, _: report(n).forecast()],
     mosha.reports.Split: [lambda n, _: report(n).plan()],
@@ -139,8 +155,8 @@ RELEASED = {
         "Stability Truncate Unbounded Value"
     ),
     "federated": (
-        "AdaptiveClip Analytics Ask Checkpoint ClientSide Distributed ExampleLevel FedAdam FedAvg "
-        "Federation History Round ServerSide Session Weights"
+        "AdaptiveClip Analytics Ask Checkpoint ClientSide Distributed DistributedExamples ExampleLevel "
+        "FedAdagrad FedAdam FedAvg FedYogi Federation History Round ServerSide Session Weights"
     ),
     "graphs": "Answer NoisyAdjacency",
     "learning": (
@@ -148,10 +164,16 @@ RELEASED = {
         "FixedSize GaussianClasses LinearRegression LogisticRegression Poisson Range Scattering SearchResult Shuffled "
         "SoftmaxRegression Step"
     ),
-    "streams": "Band Clock Decayed Epochs Instant Running Sliding Stream",
+    "streams": "Band Clock Decayed Epochs Estimate Instant Running Sliding Stream",
     "reports": "Edition Period Section Wish",
+    "models": (
+        "Anova BinCounts CategoricalNB CategoryCounts ChiSquareTest ClusterSums CoxRegression DecisionTreeClassifier "
+        "GaussianNB GradientBoostingClassifier GradientBoostingRegressor GroupCells HistogramDensity KMeans "
+        "KolmogorovSmirnovTest Lasso LeafCounts LinearRegression MomentSums Moments PCA PoissonRegressor "
+        "RandomForestClassifier Ranges ResidualSums Ridge StandardScaler SurvivalDescent TTest TestResult"
+    ),
     "synth": "Comparison Estimate Marginals Report Synthetic",
-    "tables": "Aggregate Answer Budget DatabaseDeclaration Declaration",
+    "tables": "Aggregate Answer Budget DatabaseDeclaration Declaration SurvivalCurve",
 }
 """Classes that hold plans, or what was released: nothing else about rows."""
 
@@ -230,6 +252,7 @@ def test_texts_are_equal_on_neighbouring_data(kind, place, tmp_path):
     for rows in (6, 7):
         made = make(rows, tmp_path)
         assert isinstance(made, kind)
+        assert len(repr(made)) < SHORT
         said.append(texts(made))
     for name in {**said[0], **said[1]}:
         first, second = (
@@ -240,9 +263,16 @@ def test_texts_are_equal_on_neighbouring_data(kind, place, tmp_path):
         assert "secret" not in first + second
 
 
+SHORT = 500
+"""A text that fits into a line or two of a log."""
+
 SHOWN = [
     tables.Table, tables.Grouped, tables.Question, tables.Answer, graphs.Answer,
-    mosha.Release, mosha.Receipt, ledger.Ledger, ledger.LedgerAccount, Statement,
+    mosha.Release, mosha.Receipt, ledger.Ledger, ledger.LedgerAccount, Statement, tables.Database,
+    mosha.learning.Training, mosha.learning.DPSGD, federated.History, graphs.ProtectedGraph, graphs.Question,
+    streams.Stream, synth.MarginalsQuestion, synth.SynthesisQuestion, synth.Marginals, synth.Synthetic,
+    mosha.Report, mosha.reports.Forecast, mosha.reports.Edition, mosha.local.Shares, mosha.local.Hitters,
+    tables.SurvivalCurve, mosha.models.TestResult,
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from mosha.server.service import Service
 from mosha.server.settings import read_settings
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
+LONG = 300.0  # no test waits longer for a question; a machine that is busy may take most of it
 BY_WARD = "SELECT ward, AVG(days) AS days FROM visits GROUP BY ward"
 
 
@@ -34,7 +35,7 @@ class House:
         body = {"dataset": dataset, "sql": sql, "price": {"epsilon": epsilon}} | more
         return self.call(who, "POST", "/requests", body, key=key)
 
-    def wait(self, who, request, *, seconds=40):
+    def wait(self, who, request, *, seconds=LONG):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = self.call(who, "GET", f"/requests/{request}").json()
@@ -42,6 +43,20 @@ class House:
                 return found
             time.sleep(0.1)
         raise AssertionError(f"no end: {found['state']}")
+
+    def wait_for_end(self, request, *, seconds=LONG):
+        """After how many microseconds the end of a request may be seen, as soon as that is written down."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            row = self.service.database.row("SELECT visible - started AS after FROM requests WHERE id = ?", request)
+            if row["after"] is not None:
+                return row["after"]
+            time.sleep(0.05)
+        raise AssertionError("no end was written")
+
+    def time_ends(self, timing, deadline):
+        """From now on, ends of all datasets appear by this rule."""
+        self.service.database.run("UPDATE datasets SET timing = ?, deadline = ?", timing, deadline)
 
     def answer(self, who, sql=COUNT, *, key, **more):
         asked = self.ask(who, sql, key=key, **more)
@@ -51,7 +66,7 @@ class House:
 
 @contextmanager
 def opened(folder: Path, **options):
-    settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": 20.0} | options))
+    settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": LONG} | options))
     service = Service(settings)
     tokens = make_demo(service)
     with _running(make_app(service)) as address, httpx.Client(base_url=address, timeout=60) as client:
@@ -64,10 +79,12 @@ def _running(app):
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="on", ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
     try:
+        end = time.monotonic() + 120
+        while not server.started:
+            assert thread.is_alive()
+            assert time.monotonic() < end, "the server never started"
+            time.sleep(0.01)
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True

@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from mosha.events import Gaussian
 from mosha.local import Frequency
 from tests.server.house import opened
 from tests.server.screens import driven
@@ -22,6 +23,10 @@ PLACES = {
         "questions": "/requests",
         "dataset": "/datasets/visits",
         "nothing": "/nothing-here",
+        "graph": "/ask/friends/graph?graph=stars&number=3",
+        "ask-table": "/ask/visits/table",
+        "dataset-graph": "/datasets/friends",
+        "agents": "/agents",
     },
     "wang": {
         "curator": "/",
@@ -62,11 +67,44 @@ def prepare(house):
         rows = {"patient_id": list(people), "ward": [WARDS[n % 4] for n in people]}
         house.call("wang", "POST", "/series/stays-a-week/steps", {"step": step, "rows": rows})
     house.service.database.run("UPDATE points SET created = created - 5000000")
+    more = prepare_kinds(house)
     return {
         "": {"publication": "/public/stays-by-ward", "survey": "/survey/sleep", "series": "/series/stays-a-week"},
-        "li": {"answer": f"/requests/{answered['id']}"},
+        "li": {"answer": f"/requests/{answered['id']}"} | more,
         "wang": {"estimate": "/survey/sleep"},
     }
+
+
+def prepare_kinds(house):
+    """A graph, a synthetic table and a training; where li sees them."""
+    data = house.service.settings.folder / "data"
+    (data / "friends.csv").write_text("from,to\n" + "".join(f"{n},{(n * 7 + 1) % 200}\n" for n in range(200)))
+    graph = {"name": "friends", "kind": "graph", "title": "Who calls whom", "source": {"path": "friends.csv"}}
+    graph |= {"declaration": {"unit": {"edge": True}, "vertices": 200}, "promise": {"epsilon": 5.0}}
+    house.call("wang", "POST", "/datasets", graph)
+    house.call("zhao", "POST", "/datasets/friends/countersign", {})
+    grant = {"principal": "li", "epsilon": 3.0, "expires": "2099-01-01"}
+    house.call("wang", "POST", "/datasets/friends/grants", grant)
+    plan = {"dataset": "friends", "plan": {"graph": "degree_histogram", "options": {"up_to": 6}}}
+    degrees = house.call("li", "POST", "/requests", plan | {"price": {"epsilon": 1.0}}, key="degrees").json()["id"]
+    made = {"dataset": "visits", "plan": {"synthesize": {"columns": ["ward", "days", "age"], "rows": 3000}}}
+    made |= {"price": {"epsilon": 0.4, "delta": 1e-8}}
+    table = house.call("li", "POST", "/requests", made, key="synthetic").json()["id"]
+    training = {"dataset": "visits", "name": "readmission 2026", "event": Gaussian(60.0).to_dict(), "steps": 200}
+    training["delta"] = 1e-8
+    reserved = house.call("wang", "POST", "/trainings", training, key="training").json()["id"]
+    house.call("wang", "POST", f"/trainings/{reserved}/report", {"steps": 120})
+    agent = house.call("li", "POST", "/agents", {"name": "weekly report"}).json()["id"]
+    mine = next(one for one in house.call("li", "GET", "/grants").json()["grants"] if one["dataset"] == "visits")
+    capped = {"principal": agent, "epsilon": 0.1, "expires": mine["expires"], "limit_per_day": {"epsilon": 0.02}}
+    house.call("li", "POST", f"/grants/{mine['id']}/grants", capped)
+    house.tokens["agent"] = house.call("li", "POST", "/tokens", {"label": "a", "agent": "weekly report"}).json()[
+        "token"
+    ]
+    house.answer("agent", key="agent", epsilon=0.015)
+    for request in (degrees, table):
+        house.wait("li", request)
+    return {"degrees": f"/requests/{degrees}", "synthetic": f"/requests/{table}"}
 
 
 def main(folder, only=""):
@@ -76,7 +114,7 @@ def main(folder, only=""):
         more = prepare(house)
         with driven(base) as page:
             for who, paths in PLACES.items():
-                page.send("Network.clearBrowserCookies")
+                page.forget()
                 page.open("/")
                 if who:
                     page.follow(f"button[value={who}]")
@@ -87,7 +125,7 @@ def main(folder, only=""):
 
 def _take(page, folder, name, path):
     for language in ("en", "zh"):
-        page.send("Network.setCookie", name="mosha-language", value=language, url=page.base)
+        page.speak(language)
         for width in (390, 1280):
             page.resize(width)
             page.open(path)

@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import httpx
 
@@ -22,8 +24,20 @@ def prepare(folder: Path, environment=None, **options):
         return make_demo(service)
 
 
+def read_line(process, *, seconds):
+    """The first line that a process says; one that says nothing in time is killed."""
+    killer = threading.Timer(seconds, process.kill)
+    killer.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        killer.cancel()
+
+
 class ServerProcess:
-    """`mosha serve` as its own process, at a free port."""
+    """`mosha serve` as its own process, at a free port. Those that are left over end with their tests."""
+
+    started: ClassVar[list["ServerProcess"]] = []
 
     def __init__(self, folder: Path, **environment):
         self.folder = folder
@@ -32,10 +46,11 @@ class ServerProcess:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | variables
         )
-        first = self.process.stdout.readline()
+        self.started.append(self)
+        first = read_line(self.process, seconds=120)
         assert "listens at" in first, first
         self.client = httpx.Client(base_url=first.split()[-1], timeout=30)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             try:
                 if self.client.get("/readyz").status_code == 200:
@@ -53,7 +68,7 @@ class ServerProcess:
         body = {"dataset": "visits", "sql": sql, "price": {"epsilon": epsilon}}
         return self.call(token, "POST", "/requests", body, key=key)
 
-    def wait(self, token, request, seconds=60):
+    def wait(self, token, request, seconds=300):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = self.call(token, "GET", f"/requests/{request}").json()

@@ -1,75 +1,101 @@
-"""A browser, driven over its own protocol: pages opened, forms sent, what it reports, pictures of what it shows."""
+"""Debian's Chromium, driven by Playwright: pages opened, forms sent, what it reports, pictures of what it shows."""
 
-import base64
-import json
+import queue
 import shutil
-import subprocess
-import tempfile
+import threading
 import time
+from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
 
-from websockets.sync.client import connect
+from playwright.sync_api import Error, sync_playwright
 
 from tests.browser import FLAGS
+
+PATIENCE = 120.0
+MOMENTS = {"timeout": PATIENCE * 1000 / 2}
+
+
+class Driver:
+    """Playwright in a thread of its own, so that loops of other tests are not in its way; every call has a limit."""
+
+    def __init__(self):
+        self.calls, self.users, self.playwright = queue.SimpleQueue(), 0, None
+        threading.Thread(target=self._serve, name="browser", daemon=True).start()
+
+    def _serve(self):
+        while True:
+            future, call = self.calls.get()
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001  (whoever called gets it)
+                future.set_exception(error)
+
+    def do(self, call, *words, **options):
+        future = Future()
+        self.calls.put((future, lambda: call(*words, **options)))
+        return future.result(PATIENCE)
+
+    def open_browser(self):
+        if self.playwright is None:
+            self.playwright = self.do(sync_playwright().start)
+        self.users += 1
+        program = shutil.which("chromium")
+        return self.do(self.playwright.chromium.launch, executable_path=program, args=FLAGS, **MOMENTS)
+
+    def close_browser(self, browser):
+        self.do(browser.close)
+        self.users -= 1
+        if not self.users:
+            self.playwright, ended = None, self.playwright
+            self.do(ended.stop)
+
+
+DRIVER = Driver()
 
 
 class Page:
     """One tab. Everything that it asks of anybody, and everything that its policy refuses, is kept."""
 
-    def __init__(self, socket, base):
-        self.socket, self.base, self.number = socket, base, 0
-        self.addresses, self.reports, self.events = [], [], []
+    def __init__(self, tab, base):
+        self.tab, self.base = tab, base
+        self.addresses, self.reports = [], []
         self.by_keys = False
-        for domain in ("Page", "Network", "Log", "Runtime"):
-            self.send(f"{domain}.enable")
+        self.session = DRIVER.do(tab.context.new_cdp_session, tab)
+        DRIVER.do(tab.on, "request", lambda request: self.addresses.append(request.url))
+        DRIVER.do(tab.on, "pageerror", lambda error: self.reports.append(str(error)))
+        DRIVER.do(tab.on, "console", lambda said: self.reports.append(said.text) if said.type == "error" else None)
 
     def send(self, method, **parameters):
-        self.number += 1
-        self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
-        while True:
-            said = json.loads(self.socket.recv(timeout=60))
-            if said.get("id") == self.number:
-                assert "error" not in said, said
-                return said["result"]
-            self.keep(said)
-
-    def keep(self, said):
-        kind, parameters = said.get("method", ""), said.get("params", {})
-        self.events.append(kind)
-        if kind == "Network.requestWillBeSent":
-            self.addresses.append(parameters["request"]["url"])
-        elif kind == "Log.entryAdded" and parameters["entry"]["level"] == "error":
-            self.reports.append(parameters["entry"]["text"])
-        elif kind == "Runtime.exceptionThrown":
-            self.reports.append(str(parameters["exceptionDetails"].get("text")))
-        elif kind == "Runtime.consoleAPICalled" and parameters["type"] == "error":
-            self.reports.append(str(parameters["args"]))
+        """Say something in the browser's own protocol."""
+        return DRIVER.do(self.session.send, method, parameters)
 
     def run(self, script):
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, (script, found["exceptionDetails"])
         return found["result"].get("value")
 
-    def wait(self, script, seconds=30):
+    def wait(self, script, seconds=60):
         """Wait until a script is true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
                 if self.run(script):
                     return
-            except AssertionError:
+            except (AssertionError, Error):
                 pass  # the page is just being exchanged
             time.sleep(0.05)
         raise AssertionError(f"never: {script}\n{self.text()[:2000]}")
 
     def open(self, path):
-        self.send("Page.navigate", url=path if path.startswith("http") else self.base + path)
-        self.settle()
+        DRIVER.do(self.tab.goto, path if path.startswith("http") else self.base + path, **MOMENTS)
 
-    def settle(self):
-        time.sleep(0.05)
-        self.wait("document.readyState === 'complete'")
+    def find(self, selector):
+        """What a selector names first, shown: what is in a closed part is opened on the way."""
+        closed = f"!!document.querySelector({selector!r})?.closest('details:not([open])')"
+        if self.run(closed):
+            around = self.tab.locator("details:not([open])").filter(has=self.tab.locator(selector)).first
+            DRIVER.do(around.locator("summary").first.click, **MOMENTS)
+        return self.tab.locator(selector).first
 
     def press(self, selector):
         """Press what a selector names: with the mouse, or by keys alone."""
@@ -78,34 +104,35 @@ class Page:
             self.reach(selector)
             self.key("Enter")
         else:
-            self.run(f"document.querySelector({selector!r}).click()")
+            DRIVER.do(self.find(selector).click, **MOMENTS)
 
-    def key(self, name, **more):
+    def key(self, name):
         """Press and release a key."""
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "ArrowLeft": 37, "ArrowRight": 39, "a": 65}
-        text = {"Enter": "\r", "Space": " "}.get(name, "")
-        parts = {"key": " " if name == "Space" else name, "code": name, "windowsVirtualKeyCode": codes[name]} | more
-        kind = "keyDown" if text else "rawKeyDown"
-        self.send("Input.dispatchKeyEvent", type=kind, **parts, **({"text": text} if text else {}))
-        self.send("Input.dispatchKeyEvent", type="keyUp", **parts)
+        DRIVER.do(self.tab.keyboard.press, name)
 
     def reach(self, selector):
         """Go on with the tabulator until it is there; what is in a closed part is opened on the way."""
-        here = f"document.activeElement === document.querySelector({selector!r})"
-        closed = "document.activeElement.matches('summary') && !document.activeElement.parentElement.open"
-        inside = f"document.activeElement.parentElement.contains(document.querySelector({selector!r}))"
+        wanted = f"document.querySelector({selector!r})"
+        where = f"""(() => {{
+          const now = document.activeElement, around = now.parentElement;
+          if (now === {wanted}) return getComputedStyle(now).outlineStyle === "none" ? "unseen" : "here";
+          return now.matches("summary") && !around.open && around.contains({wanted}) ? "closed" : "";
+        }})()"""
         for _ in range(300):
-            if self.run(here):
-                shown = self.run("getComputedStyle(document.activeElement).outlineStyle")
-                assert shown != "none", f"nobody sees that {selector} has the focus"
+            found = self.run(where)
+            assert found != "unseen", f"nobody sees that {selector} has the focus"
+            if found == "here":
                 return
-            if self.run(f"{closed} && {inside}"):
+            if found == "closed":
                 self.key("Enter")
             self.key("Tab")
         raise AssertionError(f"keys do not lead to {selector}")
 
     def fill(self, selector, text):
-        """Type into a field by keys alone; a slider is moved by its arrows."""
+        """Type into a field: with the mouse, or by keys alone; then a slider is moved by its arrows."""
+        if not self.by_keys:
+            DRIVER.do(self.find(selector).fill, text, **MOMENTS)
+            return
         self.reach(selector)
         kind = self.run("document.activeElement.type")
         if kind == "range":
@@ -116,7 +143,7 @@ class Page:
                 self.key("ArrowRight" if value < int(text) else "ArrowLeft")
             raise AssertionError(f"{selector} does not move")
         self.run("document.activeElement.select()")
-        self.send("Input.insertText", text=text)
+        DRIVER.do(self.tab.keyboard.insert_text, text)
 
     def follow(self, selector):
         self.press(selector)
@@ -125,39 +152,61 @@ class Page:
     def text(self):
         return self.run("document.body.innerText")
 
+    def choose(self, selector, value):
+        """Choose from a list: with the mouse, or by keys alone."""
+        if not self.by_keys:
+            DRIVER.do(self.find(selector).select_option, value, **MOMENTS)
+            return
+        self.reach(selector)
+        here = self.run("document.activeElement.selectedIndex")
+        wanted = self.run(f"[...document.activeElement.options].findIndex(one => one.value === {value!r})")
+        assert wanted >= 0
+        for _ in range(abs(wanted - here)):
+            self.key("ArrowDown" if wanted > here else "ArrowUp")
+        assert self.run("document.activeElement.value") == value
+
     def resize(self, width, *, dark=False, height=900):
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.send("Emulation.setEmulatedMedia", features=scheme)
+        DRIVER.do(self.tab.set_viewport_size, {"width": width, "height": height})
+        DRIVER.do(self.tab.emulate_media, color_scheme="dark" if dark else "light")
 
     def picture(self, path):
-        data = self.send("Page.captureScreenshot", captureBeyondViewport=True, format="png")["data"]
-        Path(path).write_bytes(base64.b64decode(data))
+        DRIVER.do(self.tab.screenshot, path=path, full_page=True, **MOMENTS)
 
     def is_cut(self):
         """Whether anything is wider than the window."""
         return self.run("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
+    def speak(self, language):
+        """Choose a language for the pages that follow."""
+        cookie = {"name": "mosha-language", "value": language, "url": self.base}
+        DRIVER.do(self.tab.context.add_cookies, [cookie])
+
+    def forget(self, name=None):
+        """Forget who is signed in, or everything."""
+        DRIVER.do(self.tab.context.clear_cookies, **({"name": name} if name else {}))
+
+    def cookies(self):
+        return {one["name"]: one["value"] for one in DRIVER.do(self.tab.context.cookies)}
+
+
+def enter(page, who):
+    """Come in as one of the made-up people."""
+    page.forget("mosha")
+    page.open("/")
+    page.follow(f"button[value={who}]")
+
+
+def spent(page):
+    """What li has spent of the visits."""
+    grants = page.house.call("li", "GET", "/grants").json()["grants"]
+    return next(grant["budget"]["spent"] for grant in grants if grant["dataset"] == "visits")
+
 
 @contextmanager
 def driven(base):
-    """A tab of a real browser, at a free port of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="mosha-browser-"))
-    words = [shutil.which("chromium"), *FLAGS, f"--user-data-dir={folder}", "--remote-debugging-port=0", "about:blank"]
-    browser = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """A tab of a real browser with a profile of its own."""
+    browser = DRIVER.open_browser()
     try:
-        place, end = folder / "DevToolsActivePort", time.monotonic() + 60
-        while not (place.is_file() and place.read_text().count("\n")):
-            assert browser.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        port, path = place.read_text().split("\n")[:2]
-        with connect(f"ws://127.0.0.1:{port}{path}", max_size=None) as root:
-            root.send(json.dumps({"id": 1, "method": "Target.createTarget", "params": {"url": "about:blank"}}))
-            target = json.loads(root.recv())["result"]["targetId"]
-        with connect(f"ws://127.0.0.1:{port}/devtools/page/{target}", max_size=None) as socket:
-            yield Page(socket, base)
+        yield Page(DRIVER.do(browser.new_page), base)
     finally:
-        browser.terminate()
-        browser.wait(20)
-        shutil.rmtree(folder, ignore_errors=True)
+        DRIVER.close_browser(browser)

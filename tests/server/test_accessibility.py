@@ -30,8 +30,8 @@ def page(tmp_path_factory):
 
 
 def enter(page, who, language):
-    page.send("Network.clearBrowserCookies")
-    page.send("Network.setCookie", name="mosha-language", value=language, url=page.base)
+    page.forget()
+    page.speak(language)
     page.open("/")
     if who:
         page.follow(f"button[value={who}]")

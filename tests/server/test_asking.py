@@ -59,6 +59,16 @@ def test_a_query_that_would_show_rows_is_refused_with_the_nearest_that_is_answer
     assert found.json()["title"] == "Refused"
 
 
+def test_a_number_about_all_people_inside_a_query_is_refused_with_what_to_do_and_costs_nothing(house):
+    before = house.service.ledger.account("visits").spent_price
+    sql = "SELECT COUNT(*) AS n FROM visits WHERE days > (SELECT AVG(days) FROM visits)"
+    found = house.call("li", "POST", "/previews", {"dataset": "visits", "sql": sql, "price": PRICE})
+    assert (found.status_code, found.json()["code"]) == (422, "tables.sql_subquery_of_people")
+    assert "reports and servers do not" in found.text
+    assert house.ask("li", sql, key="nested", epsilon=0.01).status_code == 422
+    assert house.service.ledger.account("visits").spent_price == before
+
+
 def test_a_question_above_the_threshold_waits_is_approved_by_another_and_runs(house):
     asked = house.ask("zhang", COUNT, key="dear", epsilon=0.6, purpose="yearly report").json()
     assert asked["state"] == "waiting"
@@ -128,3 +138,22 @@ def test_a_published_answer_is_public_with_the_head_of_the_chain(house):
     assert "payers" not in shown["answer"]["receipt"]
     assert shown["head"].split(":")[0].isdigit()
     assert house.call("sun", "POST", "/ledger/verify", {"head": shown["head"]}).json()["well"] is True
+    in_chinese = house.call(None, "GET", "/public/stays-by-ward", headers=CHINESE).json()["answer"]["notes"]
+    assert in_chinese == house.call("li", "GET", f"/requests/{found['id']}", headers=CHINESE).json()["answer"]["notes"]
+    assert in_chinese != shown["answer"]["notes"]
+
+
+CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9"}
+
+
+def test_the_notes_of_an_answer_are_in_the_language_of_its_reader(house):
+    """Whoever asked, and whichever language the worker spoke: by the header, in every form that has notes."""
+    found = house.answer("li", BY_WARD, key="notes", epsilon=0.01)
+    for path in (f"/requests/{found['id']}", f"/requests/{found['id']}/answer"):
+        english, chinese = (
+            house.call("li", "GET", path, headers=headers).json() for headers in ({"Accept-Language": "en"}, CHINESE)
+        )
+        english, chinese = (one.get("answer", one)["notes"] for one in (english, chinese))
+        assert len(english) == len(chinese) > 0
+        assert all(note.isascii() for note in english)
+        assert not any(note.isascii() for note in chinese)

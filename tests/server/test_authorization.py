@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import mosha
 from mosha.server.api.operation import Call, Reply, perform
 from mosha.server.api.table import OPERATIONS
 from mosha.server.errors import NotFound, SignInNeeded
@@ -72,12 +73,19 @@ EXPECTED = {
     "createSeries": "C",
     "feedSeries": "C",
     "readSeries": EVERYBODY,
+    "drawSyntheticTable": "L",
+    "priceTraining": "CR",
+    "reserveTraining": "C",
+    "listTrainings": SIGNED_IN,
+    "readTraining": "CRU",
+    "reportTraining": "C",
     "createWebhook": "A",
     "listWebhooks": "A",
     "deleteWebhook": "A",
 }
 NAMES = {"A": "ada", "C": "wang", "R": "zhao", "U": "sun", "L": "li", "Z": "zhang"}
 PRICE = {"dataset": "visits", "sql": "SELECT COUNT(*) AS n FROM visits", "price": {"epsilon": 0.01}}
+TRAINING = mosha.events.Laplace(1000).to_dict()
 REASON = {"verdict": "approve", "reason": "a good one"}
 
 
@@ -99,7 +107,15 @@ def scene(house):
     said = {"request": asked["id"], "slug": "of-li", "title": "of li"}
     house.call("li", "POST", "/publications", said)
     path = {"dataset": "visits", "request": asked["id"], "grant": grant["id"], "principal": "zhang", "slug": "of-li"}
-    path |= {"token": who["L"].credential, "survey": "smoking", "webhook": "w-1", "series": "weekly"}
+    plan = {"dataset": "visits", "name": "authorization", "event": TRAINING}
+    training = house.call("wang", "POST", "/trainings", plan, key="authorization").json()["id"]
+    path |= {
+        "training": training,
+        "token": who["L"].credential,
+        "survey": "smoking",
+        "webhook": "w-1",
+        "series": "weekly",
+    }
     return house.service, who, path, asked["id"]
 
 
@@ -127,6 +143,9 @@ def _body(name, request):
         "reportSurvey": {"reports": []},
         "createSeries": {"name": "a", "dataset": "visits", "measure": "count", "horizon": 12, "epsilon": 0.1},
         "feedSeries": {"step": 1, "rows": {}},
+        "priceTraining": {"dataset": "visits", "event": TRAINING},
+        "reserveTraining": {"dataset": "visits", "name": "a", "event": TRAINING},
+        "reportTraining": {"steps": 1},
         "createWebhook": {"url": "https://example.org", "events": ["request.waiting"]},
     }
     return bodies.get(name, {})

@@ -9,6 +9,7 @@ import pytest
 
 from mosha.core.language import templates
 from mosha.server.pages import builder
+from mosha.server.pages.glossary import WORDS, find_words
 from mosha.server.pages.site import FOLDER
 from tests.server.house import opened
 
@@ -106,9 +107,24 @@ def visitor(house, name=None, language="en"):
         yield client
 
 
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_of_the_field_is_spelled_as_the_glossary_spells_it_and_has_a_meaning(word):
+    for language in ("en", "zh"):
+        name = SENTENCES[f"word_{word}"][language]
+        assert re.search(WORDS[word], name, re.IGNORECASE), name
+        assert len(SENTENCES[f"word_{word}_means"][language]) > 15
+
+
+def test_words_are_found_in_what_a_reader_sees_and_nowhere_else():
+    assert find_words("<nav>noise</nav><main title='delta'><p>the budget<br>of ε</p></main><p>ledger</p>") == [
+        "epsilon",
+        "budget",
+    ]
+
+
 PLACES = {
     None: ["/", "/enter?link=x", "/explore", "/public", "/words"],
-    "li": ["/", "/datasets", "/datasets/visits", "/ask/visits", "/requests"],
+    "li": ["/", "/datasets", "/datasets/visits", "/ask/visits", "/ask/visits/table", "/requests", "/agents"],
     "wang": ["/", "/datasets", "/datasets/visits", "/register", "/surveys", "/people"],
     "zhao": ["/", "/review", "/audit"],
     "sun": ["/", "/audit"],
@@ -126,6 +142,10 @@ def test_every_page_opens_in_both_languages(own_house, who, path, language):
     assert "console." not in reply.text
     assert "default-src 'none'" in reply.headers["content-security-policy"]
     assert "unsafe" not in reply.headers["content-security-policy"]
+    targets = set(re.findall(r'popovertarget="([^"]+)"', reply.text))
+    assert targets <= set(re.findall(r'<div popover id="([^"]+)"', reply.text))
+    page = re.sub(r'<aside class="words".*?</aside>', "", reply.text, flags=re.DOTALL)
+    assert path == "/words" or {f"word-{word}" for word in find_words(page)} == targets
 
 
 def test_a_change_without_its_token_is_refused(own_house):

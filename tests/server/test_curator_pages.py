@@ -1,5 +1,6 @@
 """Pages for those who run a server: people, registering a dataset by fields, blocks, series, retiring, downloads."""
 
+import html
 import io
 import re
 
@@ -114,6 +115,11 @@ def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place):
     assert "每周 &lt;i&gt;住院" in page
     assert wang.send("/datasets/visits/series", **(series | {"epsilon": "99", "name": "dear"})).status_code == 422
     assert "每周" in place.client.get("/public").text
+    shown = place.client.get("/series/weekly")
+    assert shown.status_code == 200
+    assert re.search(r"<code>\d+:[0-9a-f]{64}</code>", shown.text)
+    registered = place.client.get("/api/v1/series/weekly?format=registry")
+    assert "epsilon" in registered.text
 
 
 def test_an_answer_is_downloaded_as_parquet_and_arrow(place):
@@ -129,6 +135,35 @@ def test_an_answer_is_downloaded_as_parquet_and_arrow(place):
         assert table.column_names == ["ward", "days", "days ±0.95"]
         assert table["days"].to_pylist() == [row[1] for row in found["answer"]["rows"]]
         assert table.schema.metadata[b"mosha.entry"].decode() == str(found["answer"]["receipt"]["entry"])
+
+
+def test_the_tree_of_budgets_folds_and_leads_to_the_statement_of_every_account(place):
+    page = Visitor(place, "wang").get("/datasets/visits").text
+    assert re.search(r"<details open><summary[^>]*>Granted from this \(\d+\)", page)
+    tree = page[page.index('class="tree"') :]
+    links = {html.unescape(link) for link in re.findall(r'href="(/api/v1/statements\?account=[^"]+)"', tree)}
+    assert len(links) > 1
+    for link in links:
+        statement = Visitor(place, "wang").get(link)
+        assert "text/html" in statement.headers["content-type"]
+        (policy,) = statement.headers.get_list("content-security-policy")
+        assert "style-src 'unsafe-inline'" in policy  # its look is in the file
+        assert "script" not in policy
+        assert "default-src 'none'" in policy
+
+
+def test_whoever_asks_sees_what_is_left_to_them_and_of_the_whole_dataset(place):
+    page = Visitor(place, "li").get("/ask/visits").text
+    part = page[page.index('data-part="budget"') :]
+    assert part.index('class="gauge') < part.index("The whole dataset, for everybody together")
+
+
+def test_a_frozen_dataset_answers_nobody_until_a_reviewer_thaws_it(place):
+    assert Visitor(place, "wang").send("/datasets/visits/freeze", reason="a doubt").status_code == 200
+    assert place.ask("li", key="while frozen", epsilon=0.01).status_code >= 400
+    assert Visitor(place, "wang").send("/datasets/visits/thaw", reason="no doubt").status_code >= 400
+    assert Visitor(place, "zhao").send("/datasets/visits/thaw", reason="no doubt").status_code == 200
+    assert place.answer("li", key="after the frost", epsilon=0.01)["state"] == "answered"
 
 
 def test_a_retired_dataset_answers_nothing_any_more(place):

@@ -6,53 +6,9 @@ import shutil
 import httpx
 import pytest
 
-from tests.server.house import opened
-from tests.server.screens import driven
+from tests.server.screens import enter, spent
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
-
-
-@pytest.fixture(scope="module", params=["mouse", "keys"])
-def place(tmp_path_factory, request):
-    """A server and a browser; every journey is made with the mouse, and once more by keys alone."""
-    with opened(tmp_path_factory.mktemp("journeys"), previews_per_minute=10_000, requests_per_minute=10_000) as house:
-        base = str(house.client.base_url).rstrip("/")
-        with driven(base) as page:
-            page.house, page.by_keys = house, request.param == "keys"
-            yield page
-
-
-@pytest.fixture(params=["en", "zh"])
-def page(place, request):
-    place.language = request.param
-    place.addresses.clear()
-    place.reports.clear()
-    place.send("Network.clearBrowserCookies")
-    place.send("Network.setCookie", name="mosha-language", value=request.param, url=place.base)
-    place.resize(1200)
-    yield place
-    assert place.reports == []
-    assert [address for address in place.addresses if not address.startswith((place.base, "about:", "data:"))] == []
-
-
-def enter(page, who):
-    page.send("Network.deleteCookies", name="mosha", url=page.base)
-    page.open("/")
-    page.follow(f"button[value={who}]")
-
-
-def type_into(page, selector, text):
-    if page.by_keys:
-        page.fill(selector, text)
-        return
-    page.run(
-        f"{{ const field = document.querySelector({selector!r}); field.focus(); field.value = {text!r};"
-        " field.dispatchEvent(new Event('input', {bubbles: true})); }"
-    )
-
-
-def spent(page):
-    return page.house.call("li", "GET", "/grants").json()["grants"][0]["budget"]["spent"]
 
 
 def test_an_analyst_asks_by_the_form(page):
@@ -61,18 +17,18 @@ def test_an_analyst_asks_by_the_form(page):
     enter(page, "li")
     page.open("/ask/visits")
     shown = page.run("document.querySelector('[data-part=preview] td.number').innerText")
-    type_into(page, "#step", "3" if page.language == "en" else "4")
+    page.fill("#step", "3" if page.language == "en" else "4")
     page.wait(f"document.querySelector('[data-part=preview] td.number').innerText !== {shown!r}")
     price = 0.05 if page.language == "en" else 0.07
     page.wait(f"document.querySelector('#epsilon').value === '{price}'")
     assert spent(page) == before
-    page.follow("[data-part=preview] form button")
+    page.follow("[data-part=preview] form button:not([popovertarget])")
     page.wait("document.querySelectorAll('td.chart svg').length === 4")
     assert spent(page) == pytest.approx(before + price)
     links = page.run("[...document.querySelectorAll('a.button')].map(link => link.getAttribute('href'))")
-    cookies = {one["name"]: one["value"] for one in page.send("Network.getCookies")["cookies"]}
+    cookies = page.cookies()
     for link in [link for link in links if "answer" in link or link.endswith((".svg", ".ipynb"))]:
-        reply = httpx.get(page.base + link, cookies=cookies)
+        reply = httpx.get(page.base + link, cookies=cookies, timeout=120)
         assert reply.status_code == 200
         assert len(reply.content) > 100
 
@@ -81,15 +37,15 @@ def test_an_analyst_asks_in_sql_and_is_led_to_what_is_answered(page):
     """A refused question says what would be answered, one click away; the same words again cost nothing."""
     enter(page, "li")
     page.open("/ask/visits")
-    type_into(page, "#sql", "SELECT * FROM visits")
+    page.fill("#sql", "SELECT * FROM visits")
     page.wait("!!document.querySelector('#refusal pre')")
     assert page.run("document.querySelector('[name=mode][value=sql]').checked")
     page.follow("#refusal a.button")
-    page.follow("[data-part=preview] form button")
+    page.follow("[data-part=preview] form button:not([popovertarget])")
     page.wait("document.querySelectorAll('td.chart').length === 1")
     once, first = spent(page), page.run("location.pathname")
     page.open("/ask/visits?mode=sql&sql=SELECT+COUNT(*)+FROM+visits&epsilon=0.1")
-    page.follow("[data-part=preview] form button")
+    page.follow("[data-part=preview] form button:not([popovertarget])")
     page.wait("document.querySelectorAll('td.chart').length === 1")
     assert page.run("location.pathname") == first
     assert spent(page) == once
@@ -100,13 +56,13 @@ def test_an_expensive_question_waits_for_a_privacy_officer(page):
     before = spent(page)
     enter(page, "li")
     page.open(f"/ask/visits?epsilon={0.55 if page.language == 'en' else 0.56}")
-    type_into(page, "#purpose", "<b>yearly</b> report")
-    page.follow("[data-part=preview] form button")
+    page.fill("#purpose", "<b>yearly</b> report")
+    page.follow("[data-part=preview] form button:not([popovertarget])")
     asked = page.run("location.pathname")
     enter(page, "zhao")
     page.open("/review")
     assert "<b>yearly</b> report" in page.text()
-    type_into(page, "article [name=reason]", "too dear <script>")
+    page.fill("article [name=reason]", "too dear <script>")
     page.follow("article button[value=deny]")
     enter(page, "li")
     page.open(asked)
@@ -118,12 +74,12 @@ def test_a_curator_grants_and_takes_back(page):
     enter(page, "wang")
     page.open("/datasets/visits")
     many = page.run("document.querySelectorAll('.tree form').length")
-    type_into(page, "#principal", "zhang")
+    page.fill("#principal", "zhang")
     page.follow("form[action$='/grants'] button")
     assert page.run("document.querySelectorAll('.tree form').length") == many + 1
     page.follow(".tree form button")
     assert page.run("document.querySelectorAll('.tree form').length") == many
-    type_into(page, "#principal", "nobody <i>here</i>")
+    page.fill("#principal", "nobody <i>here</i>")
     page.follow("form[action$='/grants'] button")
     assert page.run("document.querySelector('#principal').value") == "nobody <i>here</i>"
     assert page.run("!!document.querySelector('.notice.refused')")
@@ -135,13 +91,13 @@ def test_an_answer_is_published_and_read_by_everybody(page):
     slug = f"stays-{page.language}"
     answered = page.house.answer("li", key="to publish", epsilon=0.02)
     page.open(f"/requests/{answered['id']}")
-    type_into(page, "#title", "Stays <em>in all</em>")
-    type_into(page, "#slug", slug)
+    page.fill("#title", "Stays <em>in all</em>")
+    page.fill("#slug", slug)
     page.follow("details button")
     enter(page, "zhao")
     page.open("/review")
     page.follow(f"form[action$='/{slug}'] button[value=approve]")
-    page.send("Network.deleteCookies", name="mosha", url=page.base)
+    page.forget("mosha")
     page.open(f"/public/{slug}")
     assert "Stays <em>in all</em>" in page.text()
     assert page.run("document.querySelectorAll('td.chart svg').length") == 1
@@ -158,7 +114,7 @@ def test_an_auditor_verifies_the_chain(page):
 def test_explore_moves_with_its_knobs(page):
     page.open("/explore")
     before = page.run("document.querySelector('[data-part=meaning]').innerText")
-    type_into(page, "#epsilon", "12")
+    page.fill("#epsilon", "12")
     page.wait(f"document.querySelector('[data-part=meaning]').innerText !== {before!r}")
     assert "54.6" in page.text()
 
@@ -184,9 +140,9 @@ def enter_without_script(page):
     page.open("/")
     page.follow("button[value=li]")
     page.open("/ask/visits?epsilon=0.01")
-    page.follow("form[data-live] button")
+    page.follow("form[data-live] button:not([popovertarget])")
     assert page.run("location.search").startswith("?mode=form")
-    page.follow("[data-part=preview] form button")
+    page.follow("[data-part=preview] form button:not([popovertarget])")
     page.wait("location.pathname.startsWith('/requests/') && !!document.querySelector('td.chart')")
 
 

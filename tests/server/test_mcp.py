@@ -6,6 +6,8 @@ import json
 from mcp import ClientSession
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
+import mosha
+
 
 def _send(house, who, method, params=None, *, identity=1):
     headers = {"Authorization": f"Bearer {house.tokens[who]}"} if who else {}
@@ -31,14 +33,14 @@ def test_an_agent_lists_previews_asks_and_is_stopped_by_its_day(house):
     assert _use(house, "mcp", "list_datasets")["structuredContent"]["datasets"][0]["name"] == "visits"
     sql = "SELECT COUNT(*) AS n FROM visits"
     assert _use(house, "mcp", "preview", dataset="visits", sql=sql, epsilon=0.01)["structuredContent"]["fits"]
-    found = _use(house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key="1", wait_seconds=30)
+    found = _use(house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key="1", wait_seconds=60)
     assert found["structuredContent"]["state"] == "answered"
     again = _use(house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key="1")
     assert again["structuredContent"]["answer"] == found["structuredContent"]["answer"]
     stopped = 0
     for number in range(100):
         reply = _use(
-            house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key=f"loop {number}", wait_seconds=30
+            house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key=f"loop {number}", wait_seconds=60
         )
         stopped += bool(reply.get("isError"))
     assert stopped == 99
@@ -51,9 +53,25 @@ def test_nobody_speaks_without_signing_in_and_wrong_messages_are_told(house):
     wrong = _use(house, "li", "ask", dataset="visits")
     assert wrong["isError"]
     assert wrong["structuredContent"]["code"] == "server.field_missing"
+    neither = _use(house, "li", "preview", dataset="visits", epsilon=0.1)
+    assert neither["structuredContent"]["code"] == "server.one_of"
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     headers = {"Authorization": f"Bearer {house.tokens['li']}"}
     assert house.client.post("/mcp", content=json.dumps(note), headers=headers).status_code == 202
+
+
+def test_an_agent_asks_by_a_plan_as_well_as_in_sql(house):
+    """A plan is data: the JSON form of a question of the library."""
+    lab = mosha.connect_to(str(house.client.base_url), token=house.tokens["li"])
+    plan = lab.table("visits").group_by("ward").count().to_dict()
+    said = {"dataset": "visits", "plan": json.loads(json.dumps(plan)), "epsilon": 0.01}
+    assert _use(house, "li", "preview", **said)["structuredContent"]["fits"]
+    found = _use(house, "li", "ask", **said, key="by a plan", wait_seconds=60)["structuredContent"]
+    assert len(found["answer"]["rows"]) == 4
+    both = _use(house, "li", "preview", **said, sql="SELECT COUNT(*) AS n FROM visits")
+    assert both["structuredContent"]["code"] == "server.one_of"
+    wrong = _use(house, "li", "preview", dataset="visits", plan={"kind": "os.system"}, epsilon=0.1)
+    assert wrong["isError"]
 
 
 def test_the_official_client_speaks_with_the_server(house):
@@ -70,7 +88,7 @@ def test_the_official_client_speaks_with_the_server(house):
             await session.initialize()
             tools = [tool.name for tool in (await session.list_tools()).tools]
             said = {"dataset": "visits", "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.01}
-            asked = said | {"key": "sdk", "wait_seconds": 30}
+            asked = said | {"key": "sdk", "wait_seconds": 60}
             return tools, await session.call_tool("preview", said), await session.call_tool("ask", asked)
 
     tools, preview, answer = asyncio.run(talk())

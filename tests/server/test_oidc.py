@@ -31,7 +31,7 @@ def go_to_provider(browser, subject):
     """What a person does: follow the link, say who they are; the address that leads back."""
     out = browser.get("/oidc/start")
     assert out.status_code == 303
-    back = httpx.post(out.headers["location"], data={"sub": subject})
+    back = httpx.post(out.headers["location"], data={"sub": subject}, timeout=120)
     assert back.status_code == 302, back.text
     return back.headers["location"], out.headers["location"]
 

@@ -39,7 +39,7 @@ def test_only_what_spends_needs_a_key(document):
         for way in ways.values()
         if any(p["name"] == "Idempotency-Key" for p in way.get("parameters", ()))
     }
-    assert keyed == {"ask"}
+    assert keyed == {"ask", "reserveTraining"}
 
 
 def test_health_readiness_and_metrics(house):

@@ -24,6 +24,7 @@ class Pair:
         self.url, self.folder = url, folder
         self.tokens = prepare(folder / "one", store=url, ledger=url, timing="off")
         places = {"store": url, "ledger": url, "timing": "off", "requests_per_minute": 1000}
+        places["series"] = folder / "series"
         self.servers = [ServerProcess(folder / name, **places) for name in ("one", "two")]
 
     def call(self, who, method, path, body=None):
@@ -124,3 +125,33 @@ def test_two_analysts_race_for_the_last_of_the_population(pair):
     states = pair.race(asks=4, epsilon=0.5, name="population", dataset="stays")
     assert states.count("answered") == 4  # 3 of 5 were spent for the first table: four times 0.5 are left
     within_limits(pair, "patients", "visits", "stays")
+
+
+def test_a_series_is_fed_at_both_processes_and_each_step_is_published_once(pair):
+    """A folder of states that both share: steps go on wherever they come in, and a race for one gives one point."""
+    data = pair.folder / "one" / "data"
+    shutil.copy(data / "visits.csv", data / "weeks.csv")
+    table = {"name": "weeks", "source": {"path": "weeks.csv"}, "declaration": DECLARATION, "promise": {"epsilon": 1.0}}
+    pair.call("wang", "POST", "/datasets", table)
+    pair.call("zhao", "POST", "/datasets/weeks/countersign")
+    said = {"name": "weekly", "dataset": "weeks", "measure": "count", "horizon": 6, "epsilon": 0.2}
+    pair.call("wang", "POST", "/series", said)
+    body = {"rows": {"patient_id": list(range(50))}}
+    for step in (1, 2):
+        reply = pair.servers[step % 2].call(pair.tokens["wang"], "POST", "/series/weekly/steps", body | {"step": step})
+        assert reply.status_code == 201, reply.text
+    found = []
+
+    def feed(server):
+        found.append(server.call(pair.tokens["wang"], "POST", "/series/weekly/steps", body | {"step": 3}))
+
+    threads = [threading.Thread(target=feed, args=(server,)) for server in pair.servers * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {reply.status_code for reply in found} == {201}
+    assert len({reply.text for reply in found}) == 1
+    with mosha.Ledger(pair.url) as ledger:
+        paid = [entry for entry in ledger.entries() if entry.kind == "pay" and "counter" in entry.content()["name"]]
+    assert len(paid) == 1

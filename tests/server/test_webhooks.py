@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from mosha.server.catalogue.webhooks import deliver_due, is_https_or_here
-from tests.server.house import COUNT, opened
+from tests.server.house import COUNT, LONG, opened
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def test_an_end_is_told_at_its_tick_and_no_earlier(tmp_path, listener):
     url, taken = listener
     with opened(tmp_path) as house:
         house.call("ada", "POST", "/webhooks", {"url": url, "events": ["request.ended"]})
-        house.service.database.run("UPDATE datasets SET timing = 'fixed', deadline = 15")
+        house.time_ends("fixed", LONG)
         asked = house.ask("li", COUNT, key="tick", epsilon=0.01).json()
         find = "SELECT due FROM deliveries"
-        end = time.monotonic() + 15
+        end = time.monotonic() + LONG
         while (row := house.service.database.row(find)) is None and time.monotonic() < end:
             time.sleep(0.05)
         ended = house.service.database.row("SELECT visible FROM requests WHERE id = ?", asked["id"])

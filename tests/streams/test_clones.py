@@ -11,7 +11,7 @@ import pytest
 
 import mosha
 from mosha import errors, noise
-from mosha.federated.correlated_rounds import CorrelatedRounds
+from mosha.federated.plans.correlated_rounds import CorrelatedRounds
 from mosha.streams import alarm, counter, histogram, mean, serve
 from mosha.streams.noise.tree import SignedTree
 from mosha.streams.stream import new_tape

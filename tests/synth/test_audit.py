@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mosha.audit.own.synth import own_entries
-from mosha.synth import residuals
+from mosha.synth.measuring import residuals
 
 ENTRIES = {entry.name: entry for entry in own_entries()}
 

@@ -11,7 +11,7 @@ from tests.synth.test_synthesis import WORDS
 
 def test_every_method_is_rehearsed_and_the_best_is_first(rows):
     found = mosha.synth.compare(rows, epsilon=5, runs=1, **WORDS)
-    assert {one.method for one in found} == {"automatic", "independent", "selected pairs", "all pairs"}
+    assert {one.method for one in found} == {"automatic", "independent", "tree", "selected pairs", "all pairs"}
     assert [one.mean for one in found] == sorted(one.mean for one in found)
     assert all(0 <= one.mean <= one.largest <= 1 for one in found)
 

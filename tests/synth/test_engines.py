@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha.connect.engines.source import Source
+from mosha.connect.plan.source import Source
 from mosha.noise import SeededRandom
 from mosha.tables import protect
 from tests.tables.test_engines import PLACES, placed
@@ -30,15 +30,27 @@ def test_the_same_noise_gives_the_same_table_on_every_engine(name, unit, arrow, 
     expected = leave(protect(arrow, unit=unit))
     source, options = placed(name, arrow, tmp_path, request)
     found = leave(protect(source, unit=unit, **options))
-    for stage in ("one-ways", "pairs", "fine", "look"):
+    for stage in ("one-ways", "distances", "pairs", "fine", "look"):
         np.testing.assert_array_equal(found[stage], expected[stage])
     assert found["method"] == expected["method"]
+
+
+@pytest.mark.parametrize("name", PLACES[1:])
+def test_rows_per_person_are_the_same_on_every_engine(name, arrow, tmp_path, request):
+    def leave_numbers(table):
+        question = table.synthesize(**WORDS, rows_per_person=3)
+        return question.measurement_for(epsilon=3, delta=1e-9).step(None, None, None, SeededRandom(4))[0]
+
+    unit = mosha.Person("who")
+    source, options = placed(name, arrow, tmp_path, request)
+    found, expected = leave_numbers(protect(source, unit=unit, **options)), leave_numbers(protect(arrow, unit=unit))
+    np.testing.assert_array_equal(found["one-ways"], expected["one-ways"])
 
 
 @pytest.mark.parametrize("name", ["duckdb", "postgresql"])
 def test_a_release_asks_the_engine_once(name, arrow, tmp_path, request, monkeypatch):
     """One statement for all stages: four looks at the data would be four chances for it to change in between."""
-    from mosha.synth import counting
+    from mosha.synth.measuring import counting
 
     asked, honest = [], counting.answer
 

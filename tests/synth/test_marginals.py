@@ -9,7 +9,7 @@ import pytest
 
 import mosha
 from mosha.errors import InvalidParameter, MoshaError, Unbounded
-from mosha.synth.counting import count_cells
+from mosha.synth.measuring.counting import count_cells
 from mosha.synth.workload import coded_columns
 
 WORDS = {"keys": {"sex": ["F", "M"], "job": [0, 1, 2]}, "between": {"income": (0, 100)}, "bins": {"income": 5}}

@@ -10,6 +10,7 @@ import pytest
 
 import mosha
 from mosha import col
+from mosha.core.language import say
 from mosha.errors import InvalidParameter, MoshaError
 from mosha.noise import SeededRandom
 from mosha.tables import Budget
@@ -121,7 +122,7 @@ def test_nothing_but_residuals_leaves(table):
     question = table.synthesize(**WORDS)
     noises = question.noises(Budget(**BUDGET))
     value = replay(question, 3)
-    assert set(value) == {"one-ways", "pairs", "fine", "look", "method", "designs"}
+    assert set(value) == {"one-ways", "distances", "pairs", "fine", "look", "method", "designs"}
     made = question.read(value, noises)
     for measured in (made.measured, made.look):
         for term, residual in measured.residuals.items():
@@ -186,6 +187,50 @@ def test_persons_share_one_weight(people):
     total = made.count()
     assert abs(total.value - 1000) <= 4 * total.error
     assert "who" not in made.sample(10)
+
+
+def make_visits(count=900):
+    """Persons with one, two or three rows in turn: 300 of each."""
+    who = [f"p{i}" for i in range(count) for _ in range(i % 3 + 1)]
+    return pa.table({"who": who, "sex": ["F" if int(name[1:]) % 3 else "M" for name in who]})
+
+
+def test_the_number_of_rows_a_person_is_a_column_of_its_own(people):
+    """Persons are counted, not rows; more rows than the limit are the last cell. False alarms: below 1e-9 (6.2 sd)."""
+    table = mosha.protect(make_visits(), unit=mosha.Person("who"), account=people)
+    for most, expected in ((3, [300, 300, 300]), (2, [300, 600])):
+        question = table.synthesize(keys={"sex": ["F", "M"]}, nulls=[], rows_per_person=most)
+        made = question.release(**BUDGET)
+        for number, truth in enumerate(expected, 1):
+            found = made.count(rows_per_person=number)
+            assert found.grade == "certified"
+            assert abs(found.value - truth) <= 6.2 / 1.96 * found.error
+        sample = made.sample(500)
+        assert set(sample["rows_per_person"]) <= set(range(1, most + 1))
+        follows = [(s == "M") == (n == 1) for s, n in zip(sample["sex"], sample["rows_per_person"], strict=True)]
+        assert sum(follows) > 400
+
+
+def test_persons_who_are_not_protected_have_no_number_of_rows(table):
+    with pytest.raises(InvalidParameter) as refusal:
+        table.synthesize(**WORDS, rows_per_person=3)
+    assert refusal.value.code == "synth.rows_per_person_of_rows"
+    assert table.account.spent == 0
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "many", 10**9])
+def test_a_number_of_rows_that_is_none_is_refused(wrong, people):
+    table = mosha.protect(make_visits(9), unit=mosha.Person("who"), account=people)
+    with pytest.raises(MoshaError):
+        table.synthesize(keys={"sex": ["F", "M"]}, rows_per_person=wrong)
+    assert people.spent == 0
+
+
+@pytest.mark.parametrize("method", ["independent", "tree", "selected pairs", "all pairs"])
+def test_reports_name_every_method_in_both_languages(method, table):
+    made = table.synthesize(**WORDS, method=method).release(epsilon=1, delta=1e-9)
+    assert method in str(made.report())
+    assert say(f"synth.method_{method.replace(' ', '_')}", "zh") != method
 
 
 def test_dates_are_drawn_within_their_range(account):
@@ -254,7 +299,7 @@ def test_forecasts_need_no_data_and_no_account(rows):
         question.release(**BUDGET)
 
 
-@pytest.mark.parametrize("method", ["independent", "selected pairs", "all pairs"])
+@pytest.mark.parametrize("method", ["independent", "tree", "selected pairs", "all pairs"])
 def test_a_method_that_is_asked_for_is_the_one_that_is_used(method, table):
     made = table.synthesize(**WORDS, method=method).release(**BUDGET)
     assert made.method == method
@@ -263,7 +308,7 @@ def test_a_method_that_is_asked_for_is_the_one_that_is_used(method, table):
 
 def test_all_methods_cost_the_same(table):
     spent = []
-    for method in ("automatic", "independent", "selected pairs", "all pairs"):
+    for method in ("automatic", "independent", "tree", "selected pairs", "all pairs"):
         before = table.account.spent
         table.synthesize(**WORDS, method=method).release(epsilon=1, delta=1e-9)
         spent.append(table.account.spent - before)

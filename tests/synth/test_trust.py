@@ -9,7 +9,7 @@ import pytest
 import mosha
 from mosha.noise import SeededRandom, secure
 from mosha.synth import synthesis
-from mosha.synth.residuals import ResidualNoise
+from mosha.synth.measuring.residuals import ResidualNoise
 from mosha.tables import Budget
 from tests.synth.test_synthesis import WORDS
 
@@ -35,9 +35,20 @@ def measure_blindly(seed):
     return measure
 
 
+def compare_blindly(seed):
+    """The same for distances."""
+
+    def measure(noise, expected, counts, rng):
+        del noise, counts, rng
+        return np.random.default_rng(seed).normal(500, 300, len(expected))
+
+    return measure
+
+
 def blind(question, counted, seed, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(ResidualNoise, "measure", measure_blindly(seed))
+        patch.setattr(synthesis, "measure_distances", compare_blindly(seed))
         return question._measure(counted, question.noises(Budget(**BUDGET)), secure())
 
 
@@ -48,13 +59,13 @@ class Unread:
         raise Read
 
 
-@pytest.mark.parametrize("method", ["automatic", "independent", "selected pairs", "all pairs"])
+@pytest.mark.parametrize("method", ["automatic", "independent", "tree", "selected pairs", "all pairs"])
 def test_groups_terms_and_methods_follow_from_what_was_released_alone(method, rows, monkeypatch):
     """With `measure` blind, every stage is designed without a look at the counts."""
     question = mosha.protect(rows, unit=mosha.Row()).synthesize(**WORDS, method=method)
     one, two = (blind(question, Unread(), seed, monkeypatch) for seed in (1, 1))
     assert one["method"] == two["method"]
-    for stage in ("pairs", "fine"):
+    for stage in ("distances", "pairs", "fine"):
         assert one["designs"][stage]["terms"] == two["designs"][stage]["terms"]
         assert one["designs"][stage]["shares"] == two["designs"][stage]["shares"]
 
@@ -64,9 +75,9 @@ def test_a_design_that_reads_the_counts_is_found(rows, monkeypatch):
     question = mosha.protect(rows, unit=mosha.Row()).synthesize(**WORDS)
     honest = synthesis.design_pairs
 
-    def peek(columns, measured, multiplier, *, method):
+    def peek(columns, measured, multiplier, **words):
         unread.weights.sum()
-        return honest(columns, measured, multiplier, method=method)
+        return honest(columns, measured, multiplier, **words)
 
     unread = Unread()
     monkeypatch.setattr(synthesis, "design_pairs", peek)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mosha.tables.parts.rank_choice import Pieces, Ranked, choose_points
+from mosha.tables.mechanisms.rank_choice import Pieces, Ranked, choose_points
 
 
 def rank_group(cells, counts):
@@ -12,5 +12,5 @@ def rank_group(cells, counts):
 
 
 def choose_point(cells, counts, span, share, scale, rng):
-    (point,) = choose_points(Pieces.whole(rank_group(cells, counts), span), share, scale, rng).tolist()
+    (point,) = choose_points(Pieces.from_ranked(rank_group(cells, counts), span), share, scale, rng).tolist()
     return point

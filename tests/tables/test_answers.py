@@ -1,5 +1,6 @@
 """What comes back: tables for every library, a picture, notes without data, and the same again for the same key."""
 
+import math
 from datetime import date, datetime
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import mosha
 from mosha.tables import count, mean, protect
+from mosha.tables.parts.rounding import make_whole, round_numbers, round_together
 
 UNIT = mosha.Person("who", groups=1, per_group=1)
 NOON = datetime(2024, 1, 1, 12, 30)  # noqa: DTZ001  (the reading of a wall clock)
@@ -81,3 +83,52 @@ def test_an_answer_with_several_numbers_has_no_single_value():
     with pytest.raises(mosha.errors.InvalidParameter, match="no column"):
         answer.order_by("nothing")
     assert len(list(answer)) == len(answer) == 3
+
+
+def test_numbers_have_two_digits_of_their_bars_counts_are_whole_and_exact_keeps_all_digits():
+    unit = mosha.Person("who", at_most=3)
+    account = mosha.Ledger.memory().account("a", unit=unit, epsilon=10)
+    data = {"who": [i // 3 for i in range(900)], "x": [i % 37 / 3 for i in range(900)]}
+    table = mosha.protect(data, unit=unit, account=account)
+    asked = {"n": mosha.tables.count(), "m": mosha.tables.mean("x", between=(0, 13))}
+    answer = table.aggregate(**asked, q=mosha.tables.median("x", between=(0, 13))).release(epsilon=1)
+    exact, bars = answer.exact.table, answer.error()
+    assert isinstance(answer.table["n"][0], int)
+    assert abs(answer.table["n"][0] - exact["n"][0]) <= 0.5
+    for name in ("m", "q"):
+        step = 10.0 ** (math.floor(math.log10(bars[name][0])) - 1)
+        assert abs(answer.table[name][0] - exact[name][0]) <= step / 2 * (1 + 1e-9)
+        assert answer.table[name][0] / step == pytest.approx(round(answer.table[name][0] / step), abs=1e-6)
+    assert len(repr(answer.table["m"][0])) < len(repr(exact["m"][0]))
+    assert answer.exact.error() == bars
+    assert answer.order_by("m").table == answer.table
+    assert answer.exact.exact.table == exact
+
+
+def test_a_column_without_bars_or_with_texts_keeps_what_it_has():
+    texts = np.array(["a", None, 2.71828, 3], object)
+    found = round_numbers(texts, [0.5, 0.5, 0.011, np.nan])
+    assert found.tolist() == ["a", None, 2.718, 3]
+    assert make_whole(np.array([1.6, np.nan])).tolist()[0] == 2.0
+    assert make_whole(np.array([1.6, None, "x"], object)).tolist() == [2, None, "x"]
+
+
+def test_sums_of_whole_parts_are_the_whole_however_many_there_are():
+    numbers = np.random.default_rng().uniform(-3, 9, 500)
+    whole = round_together(numbers)
+    assert np.max(np.abs(np.cumsum(whole) - np.cumsum(numbers))) <= 0.5 + 1e-9
+    assert np.max(np.abs(np.array(whole) - numbers)) <= 1
+
+
+def test_a_forecast_of_a_median_is_in_the_unit_of_its_column():
+    # A bar is four times as wide as forecast, or a fourth, in less than 15% of releases: half of 200 never are.
+    groups, rows = 200, 1000
+    data = {"g": np.repeat(np.arange(groups), rows), "x": np.tile(np.linspace(0, 10, rows), groups)}
+    question = mosha.protect(data, unit=mosha.Row()).group_by("g", keys=range(groups)).median("x", between=(0, 10))
+    assert set(question.forecast(epsilon=1)["median"].tolist()) == {10}  # nothing is known without a guess of the rows
+    guess = question.forecast(epsilon=1, rows=rows)["median"][0]
+    measurement = question.measurement(mosha.tables.Budget(epsilon=1))
+    found = measurement.step(None, None, None, mosha.noise.secure())[0]
+    assert guess / 4 < np.median(measurement.error(0.95, found)["median"]) < guess * 4
+    budget = question.plan(within=0.1, rows=rows)
+    assert question.forecast(epsilon=budget.epsilon, rows=rows)["median"][0] <= 0.1

@@ -59,6 +59,17 @@ def in_postgresql(rows, url):
     return protect(url, table="folded", unit=UNIT)
 
 
+def in_mariadb(rows, server):
+    """Columns of the server's usual kind, which takes 'A' for 'a' and 'b' for 'b '."""
+    url = server.make_database("folded")
+    with server.connect("folded") as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE folded (who varchar(9), ward text, x double) COLLATE utf8mb4_general_ci")
+        cursor.executemany("INSERT INTO folded VALUES (%s, %s, %s)", rows)
+        cursor.execute("SELECT COUNT(DISTINCT who), COUNT(DISTINCT ward) FROM folded")
+        assert cursor.fetchone() == (3, 2)
+    return protect(url, table="folded", unit=UNIT)
+
+
 def questions(table):
     grouped = table.group_by("ward", keys=WARDS)
     yield grouped.aggregate(n=count(), s=total("x", between=(0, 4)))
@@ -81,6 +92,10 @@ def test_a_duckdb_column_without_case_gives_the_plain_answer(tmp_path, compiled_
 
 def test_a_postgresql_column_without_case_gives_the_plain_answer(postgres_server):
     assert answers(in_postgresql(ROWS, postgres_server.url("postgres"))) == answers(plain(ROWS))
+
+
+def test_a_mariadb_column_without_case_and_blanks_gives_the_plain_answer(mariadb_server):
+    assert answers(in_mariadb(ROWS, mariadb_server)) == answers(plain(ROWS))
 
 
 @pytest.mark.parametrize("who", sorted({row[0] for row in ROWS}))

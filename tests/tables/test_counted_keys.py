@@ -8,9 +8,9 @@ import pytest
 
 import mosha
 from mosha.tables import Budget, count, mean, median, protect
+from mosha.tables.mechanisms.joint_noise import BoxNoise, GaussianNoise
 from mosha.tables.parts.bounds import Limits
 from mosha.tables.parts.counted_keys import CountedKeys, find_threshold, list_largest_counts
-from mosha.tables.parts.joint_noise import BoxNoise, GaussianNoise
 
 BUDGET = Budget(epsilon=0.5, delta=1e-6)
 

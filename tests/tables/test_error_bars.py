@@ -15,8 +15,9 @@ import mosha
 from mosha.connect.engines.source import answer
 from mosha.tables import Budget, protect
 from mosha.tables import aggregates as ask
-from mosha.tables.parts.joint_noise import _codes
-from mosha.tables.parts.quantiles import quantile
+from mosha.tables.aggregates import quantile
+from mosha.tables.mechanisms.joint_noise import _codes
+from mosha.tables.parts.assumptions import Guess
 
 GROUPS, ROWS, CONFIDENCE = 700, 80, 0.8
 EXACT = {"rows", "people", "total", "different"}
@@ -198,7 +199,8 @@ def test_a_forecast_of_a_correlation_is_near_the_bar_that_is_found():
 def test_the_error_bar_of_a_median_is_in_rows_and_covers(data):
     table, x, _ = data
     protected = protect(table, unit=mosha.Person("who", at_most=1))
-    question = protected.group_by("group", keys=range(GROUPS)).aggregate(q=quantile("x", 0.5, between=(0, 30)))
+    middle = quantile("x", 0.5, between=(0, 30), bars="rows")
+    question = protected.group_by("group", keys=range(GROUPS)).aggregate(q=middle)
     measurement = question.measurement(Budget(epsilon=1))
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
     answers = question.plan_release(Budget(epsilon=1)).answers(value)["q"]
@@ -284,3 +286,32 @@ def test_equal_coefficients_share_one_width_and_others_do_not(columns):
         == len({*map(tuple, rows.tolist())})
         == len({*zip(codes, map(tuple, rows.tolist()), strict=False)})
     )
+
+
+def test_a_mean_that_noise_carried_out_of_its_range_has_the_whole_range_as_its_bar():
+    # The bar was a step of the grid there: a number that is known to be wrong looked exact.
+    question = protect(pa.table({"x": [1.0] * 50}), unit=mosha.Row()).mean("x", between=(0, 10))
+    plan = question.plan_release(Budget(epsilon=1))
+    (assumed,) = plan.assume(Guess(rows=50))["parts"]
+    counted, centred = assumed["channels"]
+    far = {**assumed, "channels": [counted, [1e9 for _ in centred]]}
+    assert plan.answers({"parts": [far]})["mean"].tolist() == [10.0]
+    assert plan.errors({"parts": [far]}, 0.95)["mean"][0] >= 10
+    assert plan.errors({"parts": [assumed]}, 0.95)["mean"][0] < 5
+
+
+def test_more_confidence_is_never_a_narrower_bar_of_a_mean_wherever_noise_carried_it():
+    # A mean outside of its range had the whole range as its bar at 50% and less at 95%.
+    question = protect(pa.table({"x": [1.0] * 50}), unit=mosha.Row()).mean("x", between=(0, 10))
+    plan = question.plan_release(Budget(epsilon=0.1))
+    (assumed,) = plan.assume(Guess(rows=50))["parts"]
+    counted, centred = assumed["channels"]
+    levels = (0.1, 0.5, 0.7, 0.9, 0.93, 0.95, 0.97, 0.99, 0.9995)
+    strayed = 0
+    for total in np.geomspace(1, 1e12, 200):
+        moved = {**assumed, "channels": [counted, [total for _ in centred]]}
+        bars = [plan.errors({"parts": [moved]}, level)["mean"][0] for level in levels]
+        assert bars == sorted(bars)
+        assert 0 < bars[0] <= bars[-1] <= 10.1
+        strayed += bars[0] == bars[1] < bars[-1]
+    assert strayed  # some had left the range at 10 and 50%

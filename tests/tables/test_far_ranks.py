@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mosha
+from mosha.tables.mechanisms import rank_choice
 from tests.tables.one_group import choose_point
 
 SHARES = [
@@ -28,3 +29,35 @@ def test_a_quantile_of_very_many_weighted_rows_is_found(share, persons):
         ranks = np.cumsum(counts.astype(object))
         place = int(np.searchsorted(ranks, int(share * ranks[-1])))
         assert abs(point - place) <= 1
+
+
+def make_cells(groups, source):
+    """Lines (group, cell, rows, upto, total) as an engine tells them: of some cells nothing is known but their sum."""
+    lines = []
+    for group in range(groups):
+        cells = np.sort(source.choice(30, int(source.integers(0, 6)), replace=False)) * 2 + 1
+        rows = source.integers(1, 4, len(cells))
+        hidden = source.integers(0, 3, len(cells) + 1)
+        upto = np.cumsum(rows + hidden[:-1])
+        total = int(rows.sum() + hidden.sum())
+        lines += [(group, *line, total) for line in zip(cells.tolist(), rows.tolist(), upto.tolist(), strict=True)]
+    return lines
+
+
+def test_cells_in_any_order_give_the_same_ranks_and_nothing_that_is_hidden_is_lost():
+    source = np.random.default_rng()
+    for _ in range(200):
+        groups = int(source.integers(1, 6))
+        lines = make_cells(groups, source)
+        ordered = np.array(lines, np.int64).reshape(-1, 5)
+        shuffled = source.permutation(np.vstack([ordered, [[-1, 3, 1, 1, 1]]]))
+        first, second = (rank_choice.Ranked.of(*columns.T, groups) for columns in (ordered, shuffled))
+        for name in ("cells", "counts", "starts", "lumps"):
+            assert np.array_equal(getattr(first, name), getattr(second, name))
+        owners = np.repeat(np.arange(groups), np.diff(first.starts))
+        sums = np.bincount(owners, weights=first.counts, minlength=groups)
+        totals = {group: total for group, *_, total in lines}
+        assert sums.tolist() == [totals.get(group, 0) for group in range(groups)]
+        for group in range(groups):
+            mine = first.cells[first.starts[group] : first.starts[group + 1]]
+            assert (np.diff(mine) > 0).all()

@@ -16,10 +16,10 @@ import pytest
 
 import mosha
 from fuzz import _random_plans as plans
-from mosha.connect.engines.source import Source
 from mosha.connect.language.schema import Schema
+from mosha.connect.plan.source import Source
 from mosha.core.account import Account
-from mosha.core.fingerprint import fingerprint
+from mosha.core.fingerprint import fingerprint_plan
 from mosha.errors import MoshaError
 from mosha.tables import protect, public_table
 
@@ -149,7 +149,7 @@ def test_random_questions_differ():
 
 def test_numbers_and_texts_that_look_alike_are_told_apart():
     alike = [1, 1.0, True, "1", b"1", Fraction(1), None, "None", (1,), [1], ((1,),), ("1", 1), ("1, 1",)]
-    assert len({fingerprint(value) for value in alike}) == len(alike)
+    assert len({fingerprint_plan(value) for value in alike}) == len(alike)
 
 
 def test_a_fingerprint_is_the_same_in_another_process():

@@ -76,3 +76,30 @@ def test_a_file_in_another_encoding_is_told_the_option(tmp_path):
     with pytest.raises(mosha.errors.MoshaError, match="encoding='gbk'"):
         mosha.protect(tmp_path / "t.csv", unit=mosha.Row())
     assert list(mosha.protect(tmp_path / "t.csv", unit=mosha.Row(), encoding="gbk").schema) == ["病人", "科室"]
+
+
+def test_a_length_is_refused_with_the_question_to_ask_and_a_table_is_true():
+    with pytest.raises(TypeError, match=r"count\(\)\.release"):
+        len(TABLE)
+    assert bool(TABLE)
+    assert bool(TABLE.group_by("meddol"))
+
+
+def test_a_file_with_tables_is_told_to_name_one(tmp_path):
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "x.sqlite") as book:
+        book.execute("CREATE TABLE visits (p INTEGER)")
+    with pytest.raises(mosha.errors.DataError, match="visits") as refused:
+        mosha.protect(tmp_path / "x.sqlite", unit=mosha.Person("p", at_most=1))
+    assert refused.value.code == "connect.which_table"
+    assert "None" not in str(refused.value)
+
+
+def test_join_takes_a_public_table_too():
+    rooms = mosha.tables.public_table({"meddol": [1.0, 2.0], "floor": [1, 2]})
+    by_floor = TABLE.join(rooms, on="meddol").group_by("floor", keys=[1, 2]).count()
+    again = TABLE.join_public(rooms, on="meddol").group_by("floor", keys=[1, 2]).count()
+    assert by_floor.fingerprint == again.fingerprint
+    with pytest.raises(mosha.errors.InvalidParameter, match="on="):
+        TABLE.join(rooms)

@@ -12,7 +12,7 @@ from mosha.connect.language.schema import Schema, Type
 from mosha.connect.plan.aggregation import are_plain
 from mosha.connect.plan.totals import Totals, find_numbers
 from mosha.tables import Budget, protect
-from mosha.tables.parts import joint_noise
+from mosha.tables.mechanisms import joint_noise
 
 
 def test_plain_keys_pass_at_once_and_others_do_not():

@@ -17,10 +17,11 @@ from mosha.connect.language.expression import grid
 from mosha.connect.language.value import Clamped
 from mosha.core.errors import MoshaError
 from mosha.tables import Budget, protect
+from mosha.tables.mechanisms import joint_noise
+from mosha.tables.mechanisms import quantile_width as windows
+from mosha.tables.mechanisms import rank_choice as points
 from mosha.tables.parts import bought_range as ranges
-from mosha.tables.parts import counted_keys, joint_noise, keys, norm_choice, quantiles, sums, top
-from mosha.tables.parts import quantile_width as windows
-from mosha.tables.parts import rank_choice as points
+from mosha.tables.parts import counted_keys, keys, norm_choice, quantiles, sums, top
 from mosha.tables.parts.bounds import Limits
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import mosha
 from mosha.tables import Budget, median, protect, quantile
-from mosha.tables.parts import rank_choice
-from mosha.tables.parts.shares import pure_epsilon
+from mosha.tables.mechanisms import rank_choice
+from mosha.tables.mechanisms.shares import pure_epsilon
 from tests.tables.one_group import choose_point, rank_group
 
 PEOPLE = 4000
@@ -26,7 +26,7 @@ def test_quantiles_land_within_their_error_bars(incomes):
     table, values = incomes
     protected = protect(table, unit=mosha.Person("who", at_most=1))
     shares = [0.25, 0.5, 0.9]
-    asked = {f"q{at}": quantile("income", at, between=(0, 200_000)) for at in shares}
+    asked = {f"q{at}": quantile("income", at, between=(0, 200_000), bars="rows") for at in shares}
     question = protected.aggregate(**asked)
     measurement = question.measurement(Budget(epsilon=4))
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
@@ -40,7 +40,7 @@ def test_quantiles_land_within_their_error_bars(incomes):
 def test_every_group_has_its_own_median(incomes):
     table, values = incomes
     protected = protect(table, unit=mosha.Person("who", at_most=1))
-    question = protected.group_by("half", keys=[0, 1, 7]).median("income", between=(0, 200_000))
+    question = protected.group_by("half", keys=[0, 1, 7]).median("income", between=(0, 200_000), bars="rows")
     measurement = question.measurement(Budget(epsilon=8))
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
     answers = question.plan_release(Budget(epsilon=8)).answers(value)["median"]
@@ -55,7 +55,7 @@ def test_three_quantiles_cost_two_levels_and_seven_cost_three(incomes):
     table, _ = incomes
     protected = protect(table, unit=mosha.Person("who", at_most=1))
     for count, levels in ((1, 1), (3, 2), (7, 3)):
-        asked = {f"q{i}": quantile("income", (i + 1) / 8, between=(0, 1)) for i in range(count)}
+        asked = {f"q{i}": quantile("income", (i + 1) / 8, between=(0, 1), bars="rows") for i in range(count)}
         event = protected.aggregate(**asked).measurement(Budget(epsilon=1)).event
         assert event == mosha.events.Exponential(pure_epsilon(mosha.tables.Budget(epsilon=1), 1 / levels)) * levels
 
@@ -123,7 +123,7 @@ def scores_of_all_points(monkeypatch, ranked, share, scale, span):
         return starts[:-1] + np.argmax(weights > 0)
 
     monkeypatch.setattr(rank_choice, "exponential_choices", choose)
-    pieces = rank_choice.Pieces.whole(ranked, span)
+    pieces = rank_choice.Pieces.from_ranked(ranked, span)
     if rank_choice.choose_points(pieces, share, scale, mosha.noise.secure()) is None:
         return None
     return np.repeat(heard["scores"], heard["weights"])
@@ -186,5 +186,5 @@ def test_quantiles_that_would_look_at_too_many_rows_are_refused_before_payment(i
         many.measurement(Budget(epsilon=0.001))
     assert refused.value.spent == "nothing"
     assert "-- at most 105 cells of a group come back" in protect(incomes[0], unit=mosha.Row()).median(
-        "income", between=(0, 200_000)
+        "income", between=(0, 200_000), bars="rows"
     ).explain(epsilon=1, statements=True)

@@ -16,8 +16,8 @@ from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.source import answer
 from mosha.core.budget import Budget
 from mosha.tables import aggregates as ask
-from mosha.tables.parts.joint_noise import BoxNoise
-from mosha.tables.table import protect
+from mosha.tables.mechanisms.joint_noise import BoxNoise
+from mosha.tables.protecting import protect
 
 WARDS = ["A", "B", "C"]
 UNITS = [

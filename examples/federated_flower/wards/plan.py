@@ -12,6 +12,12 @@ def plan_for(where: str, rounds: int, wards: int) -> Any:
     if where == "client":
         return mosha.federated.ClientSide(rounds=rounds, clients=wards, clip=2.0, noise_multiplier=0.05, delta=1e-4)
     made: Any
+    if where == "hospitals":  # every patient is hidden: gradient steps, one noise in shares under secure aggregation
+        made = mosha.federated.DistributedExamples(
+            rounds=rounds, clients=wards, survivors=max(2, wards - 1), rate=0.5, clip=1.0, batch=200 * wards,
+            outer=mosha.federated.FedAvg(rate=5.0),
+        )  # fmt: skip
+        return made.calibrate(epsilon=4, delta=1e-5)
     if where == "turns":  # wards that cannot be drawn at random take turns; noise is taken back later (DP-FTRL)
         made = mosha.federated.ServerSide(rounds=rounds, clients=wards, clip=2.0, period=2, bands=2)
     elif where == "shares":

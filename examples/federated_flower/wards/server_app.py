@@ -37,7 +37,10 @@ def main(grid: Grid, context: Context) -> None:
 
     def evaluate(number: int, arrays: ArrayRecord) -> MetricRecord:
         del number
-        return MetricRecord({"accuracy": task.accuracy({n: a.numpy() for n, a in arrays.items()}, *test)})
+        model = {name: array.numpy() for name, array in arrays.items()}
+        if config["where"] == "hospitals":
+            model = {"weights": model["weight"].T, "bias": model["bias"]}
+        return MetricRecord({"accuracy": task.accuracy(model, *test)})
 
     strategy = mosha.federated.flower(
         plan,
@@ -49,7 +52,10 @@ def main(grid: Grid, context: Context) -> None:
         on_round=note,
         secret=config["secret"] if config["where"] == "turns" else None,
     )
-    initial = ArrayRecord({name: Array(array) for name, array in task.blank().items()})
+    blank = task.blank()
+    if config["where"] == "hospitals":  # by the names of the layer that hospitals have
+        blank = {"weight": blank["weights"].T.copy(), "bias": blank["bias"]}
+    initial = ArrayRecord({name: Array(array) for name, array in blank.items()})
     strategy.start(grid=grid, initial_arrays=initial, timeout=120, evaluate_fn=evaluate)
     told["done"] = True
     pathlib.Path(config["report"]).write_text(json.dumps(told))

@@ -13,10 +13,12 @@ Readings, Labels = NDArray[np.float64], NDArray[np.int64]
 KINDS, READINGS = 4, 12
 
 
-def data(ward: int, rows: int = 200) -> tuple[Readings, Labels]:
+def data(ward: int, rows: int = 200, mix: float = 0.0) -> tuple[Readings, Labels]:
+    """Readings and kinds; `mix` is the share of cases that are of the ward's own kind, whatever comes to the others."""
     centres = np.random.default_rng(1).normal(size=(KINDS, READINGS)) * 1.5
     own = np.random.default_rng(100 + ward)
     labels = own.integers(0, KINDS, rows)
+    labels[own.random(rows) < mix] = ward % KINDS
     return centres[labels] + own.normal(size=(rows, READINGS)) + 0.2 * own.normal(size=READINGS), labels
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosha.core.lazy import loaded_when_used
+from mosha.accounting import planned as planned  # the measures know plans from here
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.accounting.calibration import calibrate as calibrate

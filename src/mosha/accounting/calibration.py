@@ -43,7 +43,7 @@ def calibrate(
     >>> from mosha.core.events import Gaussian
     >>> round(calibrate(Gaussian, epsilon=1, delta=1e-5), 4)
     3.7306
-    >>> round(calibrate(lambda x: Gaussian(x).sampled(0.004) * 14_100, epsilon=2, delta=1e-5), 3)
+    >>> round(calibrate(lambda x: Gaussian(x).sample(0.004) * 14_100, epsilon=2, delta=1e-5), 3)
     1.171
     """
     target, allowed = positive("epsilon", epsilon), probability("delta", delta)

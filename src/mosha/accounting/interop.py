@@ -32,8 +32,8 @@ from mosha.core.events import (
     Tree,
     ZeroConcentrated,
 )
-from mosha.core.extras import load_guest
 from mosha.core.language import phrase
+from mosha.core.names.extras import load_guest
 from mosha.core.number import non_negative, positive, positive_integer, real
 from mosha.core.unit import Neighbors
 
@@ -48,7 +48,7 @@ def _neighbours(neighbours: Neighbors | str) -> Neighbors:
         raise InvalidParameter("core.unknown_option", parameter="neighbours", options=kinds) from None
 
 
-def from_dp_event(their_event: Any, *, neighbours: Neighbors | str) -> Event:
+def from_dp_event(their_event: object, *, neighbours: Neighbors | str) -> Event:
     """The event that a `dp_accounting.DpEvent`, or its named tuple, describes. The library need not be installed.
 
     `neighbours` is the relation of the account that will pay; see the head of this file.
@@ -138,7 +138,7 @@ def _read_concentrated(theirs: Any, relation: Neighbors) -> Event:
     return Renyi(ORDERS, tuple(offset + rho * order for order in ORDERS))
 
 
-def _read_nothing(theirs: Any, relation: Neighbors) -> Event:
+def _read_nothing(theirs: object, relation: Neighbors) -> Event:
     del theirs, relation
     return NOTHING
 
@@ -230,7 +230,7 @@ def _(part: Tree, relation: Neighbors, theirs: Any) -> Any:
 
 
 @_write.register
-def _(part: Group, relation: Neighbors, theirs: Any) -> Any:
+def _(part: Group, relation: Neighbors, theirs: object) -> Any:
     whole = cover_group(part.event, part.size)
     return _by_rho(part, relation, theirs) if whole is None else to_dp_event(whole, neighbours=relation)
 

@@ -24,7 +24,7 @@ from mosha.core.events import Shuffled
 from mosha.core.number import non_negative, probability
 
 if TYPE_CHECKING:
-    from mosha.accounting.odometer import Odometer
+    from mosha.accounting.losses.history import History
 
 __all__ = ["bounds", "delta", "epsilon", "rough_delta"]
 
@@ -53,7 +53,7 @@ def epsilon(event: Event, delta: float) -> float:
     >>> from mosha.core.events import Gaussian, Laplace
     >>> round(epsilon(Laplace(100) * 1000, 1e-6), 3)
     1.363
-    >>> round(epsilon(Gaussian(1.1).sampled(0.004) * 14_100, 1e-5), 3)
+    >>> round(epsilon(Gaussian(1.1).sample(0.004) * 14_100, 1e-5), 3)
     2.219
     """
     return _epsilon(_check_event(event), probability("delta", delta))
@@ -147,7 +147,7 @@ def _epsilon(event: Event, delta: float) -> float:
     reading = read(event)
     if not reading.rest:
         if len(reading.parts) > MANY:
-            return _odometer_of(event).epsilon(delta)
+            return _history_of(event).epsilon(delta)
         best = min(_upper_epsilon(reading, delta, TOLERANCE), _basic_epsilon(event, delta))
         return min(best, _by_divergence(event, delta)) if reading.is_crude or math.isinf(best) else best
     best = _by_divergence(event, delta)
@@ -177,13 +177,13 @@ def rough_delta(event: Event, epsilon: float, tolerance: float) -> float:
     return found if found < 1 else _delta(event, epsilon)
 
 
-def _odometer_of(event: Event) -> Odometer:
-    """An odometer that has seen all of `event`: for many kinds of events it is quicker than a lattice, and as sharp."""
-    from mosha.accounting.odometer import Odometer  # noqa: PLC0415  (it asks back here where it does not converge)
+def _history_of(event: Event) -> History:
+    """A history that holds all of `event`: for many kinds of events it is quicker than a lattice, and as sharp."""
+    from mosha.accounting.losses.history import History  # noqa: PLC0415  (only where there are many kinds)
 
-    odometer = Odometer()
-    odometer.add(open_wrappers(event))
-    return odometer
+    history = History()
+    history.add(open_wrappers(event))
+    return history
 
 
 @lru_cache(maxsize=1024)
@@ -197,7 +197,7 @@ def _delta(event: Event, epsilon: float) -> float:
 def _compute_delta(event: Event, epsilon: float) -> float:
     reading = read(event)
     if len(reading.parts) > MANY and not reading.rest:
-        return _odometer_of(event).delta(epsilon)
+        return _history_of(event).delta(epsilon)
     best = _upper_delta(reading, epsilon, TOLERANCE) if not reading.rest else 1.0
     if best >= 1 and not reading.rest:  # a lattice shows nothing where delta is far below what floats can add up
         return _least_delta(lambda d: _by_divergence(event, d) if d else pure.epsilon(event), epsilon, 1.0)

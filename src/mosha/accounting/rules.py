@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from mosha.accounting.admission import VERSION, Converted, Rule, limit_units
 from mosha.accounting.either import LARGEST_EPSILON, EitherRule
@@ -29,6 +29,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.number import non_negative, positive, probability, real, strict_probability
+from mosha.core.options import RuleName
 
 __all__ = [
     "FREE",
@@ -216,7 +217,7 @@ _KINDS: dict[str, type[Rule]] = {
 }
 
 
-def from_dict(stored: dict[str, Any]) -> Rule:
+def from_dict(stored: dict[str, object]) -> Rule:
     """The rule that `to_dict` described.
 
     >>> rule = rule_for(epsilon=3, delta=1e-6)
@@ -240,7 +241,7 @@ def rule_for(
     delta: float = 0.0,
     rho: float | None = None,
     mu: float | None = None,
-    rule: str = "auto",
+    rule: RuleName = "auto",
     delta_for_events: float | None = None,
 ) -> Rule:
     """The rule for a limit: epsilon alone is pure; epsilon with delta adds up both ways unless `rule` says else.

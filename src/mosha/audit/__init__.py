@@ -10,6 +10,9 @@
     audit_one_run               many canaries, one training run
     Canaries, TrainingContract  both as `audit=...` of a training
     membership_attack, attribute_attack, reconstruction_attack, differencing    attacks on what was published
+    score_genomes               who was in a genome study, from its allele frequencies
+    reidentify_by_degrees       who is who in a graph without names
+    measure_unicity             how few points of a trajectory single a person out
     anonymity, compare          what k-anonymity leaves open
 
 >>> import mosha
@@ -27,7 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosha.core.lazy import loaded_when_used
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.audit.attacks.black_box import attack as attack
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from mosha.audit.contracts.trainer import trainer_contract as trainer_contract
     from mosha.audit.contracts.training_hooks import Canaries as Canaries
     from mosha.audit.contracts.training_hooks import TrainingContract as TrainingContract
+    from mosha.audit.published.degrees import reidentify_by_degrees as reidentify_by_degrees
+    from mosha.audit.published.genomes import score_genomes as score_genomes
     from mosha.audit.published.k_anonymity import anonymity as anonymity
     from mosha.audit.published.k_anonymity import background_attack as background_attack
     from mosha.audit.published.k_anonymity import homogeneity_attack as homogeneity_attack
@@ -62,12 +67,13 @@ if TYPE_CHECKING:
     from mosha.audit.published.reconstruction import differencing as differencing
     from mosha.audit.published.reconstruction import reconstruct as reconstruct
     from mosha.audit.published.reconstruction import reconstruction_attack as reconstruction_attack
+    from mosha.audit.published.trajectories import measure_unicity as measure_unicity
     from mosha.audit.registry import attack_all as attack_all
     from mosha.audit.registry import entries as entries
     from mosha.audit.registry import register as register
-    from mosha.audit.reporting.verdict import Outcome as Outcome
+    from mosha.audit.reporting.outcome import Outcome as Outcome
+    from mosha.audit.reporting.outcome import Witness as Witness
     from mosha.audit.reporting.verdict import Verdict as Verdict
-    from mosha.audit.reporting.verdict import Witness as Witness
 
 _NAMES = {
     "AccountantAudit": "contracts.accountant",
@@ -75,12 +81,12 @@ _NAMES = {
     "Claim": "claims.claim",
     "Contract": "contracts.contract",
     "OneRun": "attacks.canary",
-    "Outcome": "reporting.verdict",
+    "Outcome": "reporting.outcome",
     "Proposal": "claims.neighbours",
     "Trainer": "contracts.trainer",
     "TrainingContract": "contracts.training_hooks",
     "Verdict": "reporting.verdict",
-    "Witness": "reporting.verdict",
+    "Witness": "reporting.outcome",
     "additive_contract": "contracts.contract",
     "anonymity": "published.k_anonymity",
     "attack": "attacks.black_box",
@@ -98,10 +104,13 @@ _NAMES = {
     "generalise": "published.masking",
     "homogeneity_attack": "published.k_anonymity",
     "mask": "published.masking",
+    "measure_unicity": "published.trajectories",
     "membership_attack": "published.membership",
     "reconstruct": "published.reconstruction",
     "reconstruction_attack": "published.reconstruction",
     "register": "registry",
+    "reidentify_by_degrees": "published.degrees",
+    "score_genomes": "published.genomes",
     "search": "attacks.pilot",
     "statistic_contract": "contracts.statistic_contract",
     "step_contract": "contracts.step_contract",
@@ -137,11 +146,14 @@ __all__ = [
     "generalise",
     "homogeneity_attack",
     "mask",
+    "measure_unicity",
     "membership_attack",
     "neighbours",
     "reconstruct",
     "reconstruction_attack",
     "register",
+    "reidentify_by_degrees",
+    "score_genomes",
     "search",
     "statistic_contract",
     "step_contract",

@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "learning": ("torch",),
     "learning_models": (),
     "federated": ("torch",),
+    "models": ("pyarrow",),
 }
 """Each kind of data has its entries in `own_<kind>`, and packages without which it cannot be attacked."""
 
@@ -85,7 +86,11 @@ def forget(name: str) -> None:
 
 
 def entries() -> list[Entry]:
-    """Mosha's own mechanisms of every kind whose extra is installed, and all that were registered, by name."""
+    """Mosha's own mechanisms of every kind whose extra is installed, and all that were registered, by name.
+
+    >>> len(entries()) > 50
+    True
+    """
     absent = missing()
     own = [
         replace(entry, kind=kind)
@@ -119,6 +124,10 @@ def attack_all(
         runs: runs a world for each.
         confidence: of all verdicts together.
         seconds: where one entry would take longer than about this, it gets fewer runs.
+
+    >>> verdict = next(attack_all([entry for entry in entries() if entry.name == "gaussian: sum"], runs=200))
+    >>> verdict.name
+    'gaussian: sum'
     """
     chosen = entries() if chosen is None else list(chosen)
     if not chosen:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosha.core.lazy import loaded_when_used
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.classroom.applications import compare_graph_units as compare_graph_units

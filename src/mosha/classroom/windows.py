@@ -81,7 +81,12 @@ def privacy_loss(
 
 @dataclass(frozen=True)
 class SequenceSensitivity:
-    """How far one event, or one person who comes at every step, moves a published sequence."""
+    """How far one event, or one person who comes at every step, moves a published sequence.
+
+    >>> each, running = sequence_sensitivities(10)
+    >>> each.event_l1, running.event_l1
+    (1.0, 10.0)
+    """
 
     published: str
     event_l1: float
@@ -115,6 +120,10 @@ class Composition:
 
     Fields:
         order: the Renyi order that gave `renyi`.
+
+    >>> (found,) = compare_compositions(epsilon=0.1, delta=1e-6, questions=[100])
+    >>> round(found.basic, 6), found.tight < found.advanced
+    (10.0, True)
     """
 
     questions: int

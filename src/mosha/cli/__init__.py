@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 
 __all__ = ["main"]
 keep_public_names(__name__)

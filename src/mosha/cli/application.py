@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,23 +17,24 @@ from mosha.cli import (
     audit,
     graph,
     learn,
-    local,
     report,
     schema,
     server,
-    stream,
 )
 from mosha.cli.compose import compose
 from mosha.cli.explain import explain
 from mosha.cli.ledger import commands, grants, keys, notes, statement  # noqa: F401  (each adds its commands)
+from mosha.cli.local import commands as local
 from mosha.cli.plan import plan
 from mosha.cli.query import query
 from mosha.cli.serve import serve
+from mosha.cli.stream import commands as stream
 from mosha.cli.synth import synth
 from mosha.cli.terminal import Json, write_json
+from mosha.cli.translated_help import speak_to_reader
 from mosha.core.errors import InvalidParameter, MoshaError
-from mosha.core.language import LANGUAGES, keep_language, say, set_language
-from mosha.core.weakness import WeakPromise
+from mosha.core.faults.weakness import WeakPromise
+from mosha.core.language import LANGUAGES, current_language, keep_language, say, set_language
 
 __all__ = ["application", "run"]
 
@@ -107,7 +109,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; every error becomes one line (or one JSON object) and an exit code."""
     given = _put_language_first(list(sys.argv[1:] if arguments is None else arguments))
     with keep_language():
-        set_language(_find_locale())
+        first, named = [*given, "", ""][:2]  # help is shown before options are read
+        named = named if first == "--lang" else first.removeprefix("--lang=")
+        set_language(named if named in LANGUAGES else _find_locale())
         return _run(given)
 
 
@@ -135,8 +139,9 @@ def _find_locale() -> str:
 def _run(given: list[str]) -> int:
     as_json = "--json" in given
     try:
-        with _weak_promises_on_standard_error():
-            code = application()(given, prog_name="mosha", standalone_mode=False)
+        command = typer.main.get_command(application())
+        with _weak_promises_on_standard_error(), speak_to_reader(command):
+            code = command(given, prog_name="mosha", standalone_mode=False)
     except MoshaError as error:
         return _report_error(error.to_dict(), as_json=as_json, code=1)
     except _CommandError as error:
@@ -162,7 +167,7 @@ def _weak_promises_on_standard_error() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *details: Any) -> None:
             if issubclass(category, WeakPromise):
-                typer.echo(f"mosha: warning: {message}", err=True)
+                typer.echo(f"mosha: {say('cli.warning', message=message)}", err=True)
             else:
                 shown(message, category, *details)
 
@@ -175,7 +180,43 @@ def _describe_usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "mosha"
     said = str(error.format_message()).rstrip()
-    return f"{said if said.endswith(('.', '?', '!')) else said + '.'} Try '{path} --help'."
+    said = _translate_usage(error, said)
+    ended = said if said.endswith((".", "?", "!", "。")) else f"{said}."
+    return say("cli.try_help", said=ended, command=f"{path} --help")
+
+
+def _translate_usage(error: Any, said: str) -> str:
+    """The commonest faults of a command line, in the reader's language; others as they are."""
+    kind, parameter = type(error).__name__, getattr(error, "param", None)
+    named = "" if parameter is None else parameter.get_error_hint(error.ctx)
+    if kind == "NoSuchOption":
+        return say("cli.no_such_option", option=error.option_name)
+    if kind == "MissingParameter" and named:
+        return say("cli.missing_parameter", parameter=named)
+    if kind == "BadParameter" and named:
+        return say("cli.bad_parameter", parameter=named, problem=_translate_value(error.message))
+    if kind == "BadParameter":
+        return say("cli.bad_value", problem=error.message)
+    if said.startswith("No such command"):
+        return say("cli.no_such_command", command=said.split("'")[1] if "'" in said else "")
+    return say("cli.missing_command") if said == "Missing command." else said
+
+
+_VALUES = {
+    r"(.+) is not a valid (float|integer|boolean|UUID|float range|integer range)\.?": "cli.value_not_a_number",
+    r"(.+) is not one of (.+)\.": "cli.value_not_one_of",
+    r"(?:File|Path|Directory) (.+) does not exist\.": "cli.value_no_file",
+    r"(?:File|Path) (.+) is a directory\.": "cli.value_a_directory",
+}
+
+
+def _translate_value(message: str) -> str:
+    """What is wrong with the value of an option, in the reader's language; a rare fault as it is."""
+    for pattern, code in _VALUES.items():
+        found = re.fullmatch(pattern, message)
+        if found and current_language() != "en":
+            return say(code, value=found[1], others=found[found.re.groups])
+    return message
 
 
 def _report_error(described: dict[str, Any], *, as_json: bool, code: int) -> int:

@@ -15,6 +15,7 @@ import typer
 from mosha.cli.terminal import Json, console, number, progress, write_json
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.language import say
 
 if TYPE_CHECKING:
     from mosha.audit.reporting.verdict import Verdict
@@ -51,20 +52,28 @@ def attack_everything(
     as_json: Json = False,
 ) -> None:
     """Attack every registered mechanism. Exit code 3 if one is broken."""
-    from mosha.audit.registry import attack_all, missing  # noqa: PLC0415  (a command that fails early loads nothing)
+    from rich.cells import set_cell_size  # noqa: PLC0415  (a command that fails early loads nothing)
+
+    from mosha.audit.registry import attack_all, missing  # noqa: PLC0415
 
     chosen = _entries(only, module, kind)
     verdicts = []
-    with progress("attacking", total=len(chosen)) as advance:
+    with progress(say("cli.attacking"), total=len(chosen)) as advance:
         for verdict in attack_all(chosen, runs=runs, confidence=confidence, seconds=seconds):
             verdicts.append(verdict)
             advance()
             if not as_json:
-                shown = f"{number(verdict.lower)} of {verdict.claim.describe()}, {verdict.runs:,} runs"
-                console().print(f"{verdict.outcome:<10}  {verdict.name}: {shown}", markup=False)
+                shown = say(
+                    "cli.attacked_one",
+                    lower=number(verdict.lower),
+                    claim=verdict.claim.describe(),
+                    runs=f"{verdict.runs:,}",
+                )
+                outcome = set_cell_size(verdict.outcome.describe(), 10)
+                console().print(f"{outcome}  {verdict.name}: {shown}", markup=False)
     if not as_json:
         for left_out, package in missing().items():
-            console().print(f"not attacked: {left_out} (the package {package} is not installed)", markup=False)
+            console().print(say("cli.not_attacked", kind=left_out, package=package), markup=False)
     _finish(verdicts, html, as_json=as_json, told=True)
 
 
@@ -88,7 +97,13 @@ def list_entries(
         return
     for entry in found:
         console().print(
-            f"{entry['kind']:<12}  {entry['name']} ({len(entry['neighbours'])} pairs of neighbours)", markup=False
+            say(
+                "cli.pairs_of_neighbours",
+                kind=f"{entry['kind']:<12}",
+                name=entry["name"],
+                pairs=len(entry["neighbours"]),
+            ),
+            markup=False,
         )
 
 
@@ -198,7 +213,7 @@ def _entries(only: list[str] | None, modules: list[str] | None, kinds: list[str]
 def _finish(verdicts: list[Verdict], html: Path | None, *, as_json: bool, told: bool) -> None:
     broken = [verdict for verdict in verdicts if verdict.broken]
     if html is not None:
-        from mosha.audit.reporting.page import verdict_page  # noqa: PLC0415
+        from mosha.audit.reporting.verdict import verdict_page  # noqa: PLC0415
 
         html.write_text(verdict_page(verdicts) + "\n", encoding="utf-8")
     if as_json:
@@ -207,7 +222,7 @@ def _finish(verdicts: list[Verdict], html: Path | None, *, as_json: bool, told: 
         for verdict in broken if told else verdicts:
             console().print(str(verdict), markup=False)
         if told:
-            console().print(f"{len(verdicts)} attacked, {len(broken)} broken.", markup=False)
+            console().print(say("cli.attacked_all", attacked=len(verdicts), broken=len(broken)), markup=False)
     if broken:
         raise typer.Exit(VERIFICATION_FAILED)
 
@@ -253,7 +268,7 @@ def _data(what: str, text: str) -> Any:
         raise InvalidParameter("cli.not_json", parameter=what) from None
 
 
-def _pairs(option: str, texts: list[str] | None, kind: Callable[[str], Any]) -> dict[str, Any]:
+def _pairs(option: str, texts: list[str] | None, kind: Callable[[str], object]) -> dict[str, Any]:
     found = {}
     for text in texts or []:
         name, separator, value = text.rpartition("=")

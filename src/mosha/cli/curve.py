@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
+from mosha.core.language import describe_system_error, say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["draw", "save"]
 
@@ -35,7 +40,8 @@ def draw(curve: Callable[[float], float], *, width: int = 44, height: int = 12, 
     wall, corner, floor = "│└─" if unicode else "|+-"
     ends = {0: "100%", height - 1: "0%"}
     rows = [f"{ends.get(row, ''):>6} {wall}{text}" for row, text in enumerate(dots.rows())]
-    return "\n".join(["missed", *rows, f"{corner:>8}{floor * width}", f"{'':>8}0%{'false alarms':^{width - 6}}100%"])
+    below = f"{'':>8}0%{say('cli.curve_alarms'):^{width - 6}}100%"
+    return "\n".join([say("cli.curve_missed"), *rows, f"{corner:>8}{floor * width}", below])
 
 
 class _Dots:
@@ -69,21 +75,23 @@ def save(curve: Callable[[float], float], path: Path, *, title: str, rates: Sequ
     """The curve as a picture in a file; the ending of its name chooses the format."""
     if path.suffix.lower() not in _FORMATS:
         raise InvalidParameter("cli.picture_format", parameter="--plot", formats=list(_FORMATS))
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  (a guest: only here)
-    except ImportError:
-        raise MissingExtra("plot", needed_for="a picture in a file") from None
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    axes = figure.add_subplot()
-    axes.plot([0, 1], [1, 0], color="0.7", linestyle=":", label="guessing")
-    axes.plot(rates, [curve(rate) for rate in rates], color="C0", label=title)
-    axes.fill_between(rates, [curve(rate) for rate in rates], color="C0", alpha=0.08)
-    axes.set(xlabel="false alarms (accused, was not there)", ylabel="missed (was there, not found)")
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="What no attacker can beat")
-    axes.legend(frameon=False, loc="upper right")
+    from mosha.pictures.curves import draw_with  # noqa: PLC0415  (a guest: only here)
+    from mosha.pictures.figure import BAND, LINE  # noqa: PLC0415
+
+    misses = [curve(rate) for rate in rates]
+
+    def paint(axes: Axes) -> None:
+        axes.plot([0, 1], [1, 0], color="0.7", linestyle=":", label=say("cli.curve_guessing"))
+        axes.plot(rates, misses, color=LINE, label=title)
+        axes.fill_between(rates, misses, color=BAND, alpha=0.3)
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.legend(frameon=False, loc="upper right")
+
+    across, up = say("cli.curve_across"), say("cli.curve_up")
+    figure = draw_with(paint, title=say("cli.curve_title"), across=across, up=up, size=(5, 5))
     try:
         figure.savefig(path)
     except OSError as error:
         raise InvalidParameter(
-            "cli.picture_not_written", parameter="--plot", path=str(path), reason=error.strerror
+            "cli.picture_not_written", parameter="--plot", path=str(path), reason=describe_system_error(error)
         ) from None

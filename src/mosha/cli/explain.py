@@ -133,7 +133,7 @@ def _bound_odds(guarantee: Guarantee, delta: float | None) -> Pure | Approx | No
 def _guarantee(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Guarantee:
     given = [name for name, value in (("--epsilon", epsilon), ("--rho", rho), ("--mu", mu)) if value is not None]
     if len(given) != 1:
-        raise typer.BadParameter("give exactly one of --epsilon, --rho and --mu: each is a guarantee of its own.")
+        raise typer.BadParameter(say("cli.one_guarantee"))
     if epsilon is not None:
         epsilon = non_negative("epsilon", epsilon)
         return Pure(epsilon) if delta is None else Approx(epsilon, delta)

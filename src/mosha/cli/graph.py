@@ -10,6 +10,7 @@ import typer
 
 from mosha.cli.terminal import Json, console, write_json
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.language import say
 from mosha.core.number import positive, positive_integer, probability, strict_probability
 from mosha.core.options import SyntheticGraph, choose
 from mosha.core.unit import Edge, Node, Unit
@@ -60,10 +61,6 @@ SHOWN = 12
 """Numbers of a list that fit a line."""
 
 PROGRAMMES = ("triangles", "clustering", "components")
-PROGRAMMES_TAKE_TIME = (
-    "Triangles and components at node level solve linear programmes: minutes, or more, for graphs whose degrees exceed "
-    "the bound. The price is paid first: with --key a run that was cut short can be asked again for nothing."
-)
 
 
 def _unit(name: str, max_degree: int | None) -> Unit:
@@ -163,7 +160,7 @@ def ask(
         question = _question(graph, statistic, number)
         has_bar = question.measurement(epsilon=epsilon, delta=delta).error is not None
         if isinstance(whose, Node) and statistic in PROGRAMMES:
-            typer.echo(PROGRAMMES_TAKE_TIME, err=True)
+            typer.echo(say("cli.programmes_take_time"), err=True)
         answer = question.release(epsilon=epsilon, delta=delta, key=key)
     bar, why = _bar(answer, confidence) if has_bar else (None, None)
     document = {"value": _to_json(answer.value), "error": bar, "receipt": answer.receipt.to_dict()}
@@ -207,10 +204,12 @@ def synthesise(
     if as_json:
         write_json({"edges": len(answer.value), "output": str(output), "receipt": answer.receipt.to_dict()})
     else:
-        console().print(f"{len(answer.value)} edges in {output}\n{answer.receipt}", markup=False)
+        console().print(
+            say("cli.edges_in", edges=len(answer.value), output=str(output)) + f"\n{answer.receipt}", markup=False
+        )
 
 
-def _format_value(value: Any, bar: Any) -> str:
+def _format_value(value: object, bar: object) -> str:
     """A number or a list, some of it to a line, with its bar where that is one number."""
     after = f" ± {bar}" if isinstance(bar, int | float) else ""
     if not isinstance(value, list):
@@ -230,6 +229,6 @@ def _bar(answer: Answer, confidence: float) -> tuple[Any, str | None]:
         return None, str(refused)
 
 
-def _to_json(value: Any) -> Any:
+def _to_json(value: object) -> Any:
     """Numbers and lists for JSON."""
     return value.tolist() if hasattr(value, "tolist") else value

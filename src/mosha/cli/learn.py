@@ -63,7 +63,7 @@ def show_exercise(
         write_json(found.to_dict() | ({"solution": found.solution} if solution else {}))
         return
     shown = console()
-    shown.print(f"{found.number}. {words.title}\n\n{words.task}\n\n{found.starter}")
+    shown.print(f"{found.number}. {words.title}\n\n{words.task}\n\n{found.begin()}")
     if hint:
         shown.print(say("classroom.hint", hint=words.hint))
     if solution:
@@ -84,7 +84,7 @@ def start_exercise(
     path = out or Path(f"{found.id}.{'ipynb' if notebook else 'py'}")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(_notebook(found) if notebook else found.starter)
+            file.write(_notebook(found) if notebook else found.begin())
     except FileExistsError:
         raise InvalidParameter("classroom.file_exists", parameter="out", path=str(path)) from None
     if as_json:
@@ -147,7 +147,7 @@ def _notebook(exercise: Exercise) -> str:
     check = f'from mosha import classroom\n\nclassroom.check("{exercise.id}", {exercise.function})'
     cells = [
         {"cell_type": "markdown", "id": "task", "metadata": {}, "source": told},
-        _code_cell("answer", exercise.starter),
+        _code_cell("answer", exercise.begin()),
         _code_cell("check", check),
         {"cell_type": "markdown", "id": "hint", "metadata": {}, "source": say("classroom.hint", hint=words.hint)},
     ]

@@ -52,9 +52,9 @@ def plan(
 ) -> None:
     """Find the least epsilon for an accuracy, or the error of an epsilon."""
     if (epsilon is None) == (standard_deviation is None and within is None):
-        raise typer.BadParameter("give --epsilon, or an accuracy: --standard-deviation, --within, or both.")
+        raise typer.BadParameter(say("cli.plan_one"))
     if (mechanism is Mechanism.GAUSSIAN) != (delta is not None):
-        raise typer.BadParameter("gaussian noise needs --delta, laplace noise has none.")
+        raise typer.BadParameter(say("cli.plan_delta"))
     width = None if within is None else _width(within, of)
     strict_probability("confidence", confidence)
     noise = _noise(sensitivity, grid, delta)
@@ -94,11 +94,11 @@ def _noise(sensitivity: float, grid: float | None, delta: float | None) -> _Nois
 def _width(within: str, of: float | None) -> float:
     share = within.endswith("%")
     if share != (of is not None):
-        raise typer.BadParameter("a percentage in --within goes together with --of.")
+        raise typer.BadParameter(say("cli.plan_percentage"))
     try:
         value = float(within.removesuffix("%"))
     except ValueError:
-        raise typer.BadParameter(f"--within must be a number or a percentage, not {within!r}.") from None
+        raise typer.BadParameter(say("cli.plan_width", given=within)) from None
     return positive("within", value) if of is None else positive("within", value) / 100 * positive("of", of)
 
 

@@ -7,33 +7,36 @@ import re
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from mosha.cli.terminal import Json, console, left_of, write_json
 from mosha.core.errors import AccountMismatch, InvalidParameter
+from mosha.core.language import make_note, say
 from mosha.core.number import positive, strict_probability
+from mosha.core.options import QuantileBars
+from mosha.core.showing import write_number
 from mosha.core.unit import Person, Row, Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mosha.ledger import Ledger, LedgerAccount
+    from mosha.sql import Statement
     from mosha.tables import Answer
+    from mosha.tables.sql.asked_first import AskedFirst
 
 __all__ = ["query"]
 
 _WHOSE = (
     "--unit says whose presence is hidden: --unit patient_id, or --unit row. Or declare it once in {} beside the data."
 )
-_NO_GROUP = (
-    "No group is shown: groups that come from the data are kept only where enough people share them. Say which groups "
-    "there are (in --schema, or WHERE ... IN), or pay more."
-)
 
 
 def query(
     data: Annotated[
-        str, typer.Argument(help="A CSV or Parquet file, folder or glob, a DuckDB file, a PostgreSQL URL.")
+        str, typer.Argument(help="A CSV or Parquet file, folder or glob, a DuckDB file, a PostgreSQL or MariaDB URL.")
     ],
     sql: Annotated[str, typer.Argument(help="One SELECT; the table is called by the file's name, or 'data'.")],
     *,
@@ -49,7 +52,7 @@ def query(
     rows: Annotated[
         float | None, typer.Option(help="With --within: a public guess of the rows in a group, for means and spreads.")
     ] = None,
-    bars: Annotated[str, typer.Option(help="Error bars of quantiles: in 'rows', or bought in 'values'.")] = "rows",
+    bars: Annotated[str, typer.Option(help="Error bars of quantiles: bought in 'values', or in 'rows'.")] = "values",
     separator: Annotated[str | None, typer.Option(help="What separates the cells of a CSV file (a comma).")] = None,
     table: Annotated[str | None, typer.Option(help="The table's name in a database.")] = None,
     schema: Annotated[
@@ -71,11 +74,13 @@ def query(
     as_json: Json = False,
 ) -> None:
     """Ask a protected table: noisy answers with error bars, and what is left of the budget."""
+    data, sql = _put_in_order(data, sql)
     _check(epsilon, rho, within, confidence, limit_epsilon)
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
     from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
-    from mosha.sql import statement  # noqa: PLC0415
+    from mosha.sql import Statement, statement  # noqa: PLC0415
     from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
+    from mosha.tables.sql.asking import read_steps  # noqa: PLC0415
 
     declared = Declaration.of(schema or beside(data))
     name = _table_name(data, table)
@@ -83,21 +88,36 @@ def query(
     place = ledger or f"{_file(data)}.privacy.db"
     protected = mosha.tables.protect(data, unit=whose, table=table, schema=declared, separator=separator)
     named = dict.fromkeys((name, "data"), protected)
-    checked = statement(sql, named, bars=bars)
+    shown_as = cast("QuantileBars", bars)
+    steps = read_steps(sql, named, bars=shown_as)  # a number about all people in WHERE is asked before the rest
+    checked = statement(sql, named, bars=shown_as) if steps is None else steps
     if explain or sql_only or checked.explained:
-        told = checked.question.explain(epsilon=epsilon, rho=rho, delta=delta, statements=sql_only)
-        typer.echo(told)
+        typer.echo(_explain(checked, {"epsilon": epsilon, "rho": rho, "delta": delta}, statements=sql_only))
         return
     with closing(mosha.Ledger(place, key=find_key_file())) as book:
         paying = _account(book, account or name, whose, limit_epsilon, limit_delta)
-        asked = replace(checked.question, account=paying)
         level = None if within is None else confidence
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "within": within, "confidence": level}
-        raw = asked.release(**price, rows=rows, key=key, deadline=deadline)
-        answer = checked.answer(raw)
+        options = price | {"rows": rows, "key": key, "deadline": deadline}
+        if isinstance(checked, Statement):
+            raw = replace(checked.question, account=paying).release(**options)
+            answer = checked.answer(raw)
+        else:
+            paid = dict.fromkeys(named, replace(protected, account=paying))
+            raw = answer = cast("Answer", mosha.query(sql, tables=paid, bars=shown_as, **options))
         if raw.keys and not raw.rows:
-            answer = replace(answer, notes=(*answer.notes, _NO_GROUP))
+            answer = replace(answer, notes=(*answer.notes, make_note("cli.no_group")))
         _show(answer, confidence, place, as_json=as_json)
+
+
+def _explain(checked: Statement | AskedFirst, prices: Mapping[str, float | None], *, statements: bool) -> str:
+    """What would run, in a few sentences or as the statements themselves."""
+    from mosha.tables.sql.asked_first import AskedFirst  # noqa: PLC0415
+
+    if isinstance(checked, AskedFirst):
+        return checked.explain(prices, statements=statements)
+    epsilon, rho = prices["epsilon"], prices["rho"]
+    return checked.question.explain(epsilon=epsilon, rho=rho, delta=prices["delta"] or 0.0, statements=statements)
 
 
 def _check(
@@ -107,7 +127,7 @@ def _check(
     given = {"epsilon": epsilon, "rho": rho, "within": within}
     said = [name for name, value in given.items() if value is not None]
     if len(said) > 1:
-        raise typer.BadParameter(f"give one of --epsilon, --rho and --within, not {' and '.join(said)} together.")
+        raise typer.BadParameter(say("cli.several_prices", given=said))
     for name in said:
         positive(name, given[name])
     strict_probability("confidence", confidence)
@@ -140,9 +160,15 @@ def _unit(unit: str | None, at_most: int | None, declared: Unit | None, name: st
 
 
 def _file(data: str) -> str:
-    if data.startswith(("postgresql://", "postgres://")):
+    if data.startswith(("postgresql://", "postgres://", "mariadb://", "mysql://")):
         raise InvalidParameter("cli.no_ledger_beside_server", parameter="--ledger")
     return data.rstrip("/*")
+
+
+def _put_in_order(data: str, sql: str) -> tuple[str, str]:
+    """The data first and the SELECT second, whichever way they were given."""
+    turned = re.match(r"\s*(SELECT|WITH|EXPLAIN)\s", data, re.IGNORECASE) and not Path(data).exists()
+    return (sql, data) if turned else (data, sql)
 
 
 def _table_name(data: str, table: str | None) -> str:
@@ -157,34 +183,38 @@ def _show(answer: Answer, confidence: float, place: str, *, as_json: bool) -> No
     if as_json:
         plain = {name: [None if _missing(bar) else bar for bar in column] for name, column in bars.items()}
         described = {"table": answer.table, "error": {n: plain[n] for n in answer.columns}, "confidence": confidence}
-        write_json(described | {"receipt": receipt.to_dict(), "notes": list(answer.notes), "ledger": place})
+        write_json(described | {"receipt": receipt.to_dict(), "notes": answer.read_notes(), "ledger": place})
         return
     from rich.table import Table  # noqa: PLC0415
 
     shown = Table(*answer.table, box=None, header_style="bold")
     for place_of, row in enumerate(answer):
         cells = [
-            _cell(value, None if n in answer.keys else bars[n][place_of], in_rows=n in answer.in_rows)
+            str(value) if n in answer.keys else _write_cell(n, value, bars[n][place_of], answer)
             for n, value in row.items()
         ]
         shown.add_row(*cells)
     out = console()
     out.print(shown)
-    out.print(f"± holds the noise in {confidence:.0%} of releases; it says nothing about what bounding cut off.")
-    for note in answer.notes:
+    out.print(say("cli.bars_hold", confidence=f"{confidence:.0%}"))
+    for note in answer.read_notes():
         out.print(note)
-    left = f"{left_of(receipt.remaining, receipt.limit):.4g} of {receipt.limit:.4g} {receipt.measure} left"
-    out.print(f"Paid {receipt.measure} {receipt.cost:.4g} from account {receipt.account!r} in {place}: {left}.")
+    paid = {"measure": receipt.measure, "cost": f"{receipt.cost:.4g}", "account": receipt.account, "place": place}
+    left = {"left": f"{left_of(receipt.remaining, receipt.limit):.4g}", "limit": f"{receipt.limit:.4g}"}
+    out.print(say("cli.paid_from", **paid, **left))
 
 
-def _missing(bar: Any) -> bool:
+def _missing(bar: object) -> bool:
     return isinstance(bar, float) and not math.isfinite(bar)
 
 
-def _cell(value: Any, bar: Any, *, in_rows: bool) -> str:
-    if value is None:
-        return "-"
-    if bar is None or isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    width = "?" if _missing(bar) else format(bar, ".3g")
-    return f"{value:.6g} (± {width} rows)" if in_rows else f"{value:.6g} ± {width}"
+def _write_cell(name: str, value: object, bar: float, answer: Answer) -> str:
+    """A number with the digits that its bar supports, and the bar."""
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return "-" if value is None else str(value)
+    if name in answer.in_rows:
+        off = "?" if _missing(bar) else format(bar, ".3g")
+        return say("cli.rows_off", value=f"{value:.6g}", off=off)
+    whole = name in answer.whole
+    width = "?" if _missing(bar) else f"{math.ceil(bar):,}" if whole else write_number(bar, bar)
+    return f"{write_number(value, None if _missing(bar) else bar, whole=whole)} ± {width}"

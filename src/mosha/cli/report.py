@@ -38,7 +38,7 @@ def draft(
     from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
 
     if (template is None) == (data is None):
-        raise typer.BadParameter(f"give --template ({', '.join(TEMPLATES)}) or --data FILE.")
+        raise typer.BadParameter(say("cli.template_or_data", templates=", ".join(TEMPLATES)))
     if path.exists():
         raise InvalidParameter("cli.file_exists", parameter="path", path=str(path))
     text = draft_report(template=template, data=data or "", declared=Declaration.of(beside(data)) if data else None)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -15,7 +16,7 @@ __all__ = ["app", "start"]
 
 app = typer.Typer(no_args_is_help=True, help="Declarations: what is publicly known about a table.")
 
-Data = Annotated[str, typer.Argument(help="The data: CSV, Parquet, Excel, SQLite, a Delta or Iceberg folder, ...")]
+Data = Annotated[str, typer.Argument(help="The data: CSV, Parquet, Excel, a database, a Delta or Iceberg folder, ...")]
 TableName = Annotated[str | None, typer.Option(help="The table's name in a database, or the sheet's.")]
 Encoding = Annotated[str | None, typer.Option(help="Of a CSV file that is not UTF-8, such as gbk.")]
 
@@ -27,21 +28,33 @@ def draft(
     out: Annotated[Path | None, typer.Option(help="The file to write; DATA.schema.yaml beside it by default.")] = None,
     table: TableName = None,
     encoding: Encoding = None,
+    person: Annotated[
+        str | None,
+        typer.Option(help="Draft a whole database, from the key that identifies a person, such as customer.id."),
+    ] = None,
     public_sample: Annotated[
         str | None, typer.Option(help="A PUBLIC CSV file of the same columns, whose values may be looked at.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Begin a declaration from the header of a file, or the schema of a table; no row is read."""
-    from mosha.tables.drafting import draft_declaration  # noqa: PLC0415  (a command that fails early loads nothing)
+    """Begin a declaration from the header of a file, or the catalogue of a database; no row is read."""
+    from mosha.tables import draft_database  # noqa: PLC0415  (a command that fails early loads nothing)
+    from mosha.tables.drafting import draft_declaration  # noqa: PLC0415
 
     place = out or _place_beside(data)
-    text = draft_declaration(data, table=table, encoding=encoding, sample=public_sample)
+    if person is None:
+        text = draft_declaration(data, table=table, encoding=encoding, sample=public_sample)
+    elif table is None and encoding is None and public_sample is None:
+        text = draft_database(data, person=person)
+    else:
+        raise InvalidParameter("cli.draft_of_database", parameter="--person")
     _write_new(place, text)
     if as_json:
         write_json({"file": str(place)})
-    else:
+    elif person is None:
         typer.echo(say("cli.schema_drafted", path=str(place), data=data))
+    else:
+        typer.echo(say("cli.database_drafted", path=str(place)))
 
 
 @app.command("check")
@@ -55,9 +68,11 @@ def check(
 ) -> None:
     """Say what a declaration lacks, and what each choice in it means; the exit code is 1 where something is missing."""
     from mosha.connect import source  # noqa: PLC0415
-    from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
+    from mosha.tables.declaration import ENDINGS, Declaration, beside  # noqa: PLC0415
     from mosha.tables.drafting import check_declaration  # noqa: PLC0415
 
+    if data.endswith(tuple(f".schema{ending}" for ending in ENDINGS)):
+        raise InvalidParameter("cli.check_takes_data", parameter="data", path=data, spent="nothing")
     declared = Declaration.of(schema or beside(data))
     opened = source(data, table=table, encoding=encoding, columns=tuple(declared.types))
     advice = check_declaration(declared, opened)
@@ -120,7 +135,8 @@ def start(
 
 
 def _place_beside(data: str) -> Path:
-    path = Path(data)
+    """Beside the data; in the current folder for a database on a server, whose URL may hold a password."""
+    path = Path(data) if "://" not in data else Path(Path(urlsplit(data).path).name or "database")
     return path.with_name(f"{path.name.split('.')[0]}.schema.yaml")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mosha.cli.terminal import Json, write_json
+from mosha.core.language import current_language, say, translate
 
 __all__ = ["app"]
 
@@ -34,7 +35,7 @@ def backup(
     from mosha.server.upkeep import back_up  # noqa: PLC0415
 
     done = back_up(_settings(folder), target.absolute())
-    write_json(done) if as_json else typer.echo(f"backed up to {target}; keep this head elsewhere: {done['head']}")
+    write_json(done) if as_json else typer.echo(say("cli.backed_up", target=str(target), head=done["head"]))
 
 
 @app.command("restore")
@@ -49,7 +50,11 @@ def restore(
     from mosha.server.upkeep import restore as put_back  # noqa: PLC0415
 
     done = put_back(_settings(folder), source.absolute(), heads=head or ())
-    write_json(done) if as_json else typer.echo(f"restored; the head is {done['head']}")
+    write_json(done) if as_json else typer.echo(say("cli.restored", head=done["head"]))
+
+
+def _list_problems(problems: list[str]) -> str:
+    return "\n".join(translate(problem, current_language()) for problem in problems)
 
 
 @app.command("check")
@@ -61,6 +66,6 @@ def check(*, folder: Folder = HERE, head: Heads = None, as_json: Json = False) -
     if as_json:
         write_json(found)
     else:
-        typer.echo("well" if found["well"] else "\n".join(found["problems"]))
+        typer.echo(say("cli.server_well") if found["well"] else _list_problems(found["problems"]))
     if not found["well"]:
         raise typer.Exit(1)

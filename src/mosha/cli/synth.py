@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from mosha.cli.terminal import Json, console, write_json
+from mosha.cli.terminal import Json, console, number, write_json
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
 from mosha.core.unit import Person, Row, Unit
 
 __all__ = ["synth"]
@@ -47,7 +48,7 @@ def synth(
         if as_json:
             write_json(found)
         else:
-            console().print(found)
+            _print_forecast(found)
         return
     place = ledger or f"{data.rstrip('/*')}.privacy.db"
     with closing(mosha.Ledger(place, key=find_key_file())) as book:
@@ -67,7 +68,19 @@ def synth(
         write_json({"file": str(out), **figures, "receipt": receipt, "ledger": place})
     else:
         console().print(str(report))
-        console().print(f"Written to {out}, labelled as synthetic.")
+        console().print(say("cli.written_synthetic", out=str(out)))
+
+
+def _print_forecast(found: dict[str, Any]) -> None:
+    from mosha.synth.report import describe_method  # noqa: PLC0415
+
+    console().print(say("cli.synth_rows", error=number(found["number of rows"])))
+    for name, error in found["cell of a column"].items():
+        console().print(say("cli.synth_cell", column=name, error=number(error)))
+    if "method" in found:
+        console().print(say("cli.synth_method", method=describe_method(found["method"])))
+        for name, groups in found["groups"].items():
+            console().print(say("cli.synth_groups", column=name, groups=groups))
 
 
 def _find_unit(unit: str | None, declared: Unit | None) -> Unit:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosha.core.language import say
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -21,12 +23,12 @@ UNBROKEN = 10_000  # columns of what is no terminal: a file or a pipe wraps noth
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
 
-def write_json(document: Any) -> None:
+def write_json(document: object) -> None:
     """One JSON document on standard output; a number that is not finite is null."""
     typer.echo(json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     if isinstance(value, dict):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -61,7 +63,7 @@ def number(value: float) -> str:
     ('2.718', '1e-06', '22,026', 'no bound')
     """
     if math.isinf(value):
-        return "no bound"
+        return say("cli.no_bound")
     if abs(value) >= 1e15:
         return f"{value:.3e}"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

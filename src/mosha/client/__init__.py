@@ -5,7 +5,7 @@ Nothing but the standard library is loaded until verbs or answers need more; no 
 
 from mosha.client.errors import RequestDenied, ServerRefusal, ServerUnreachable
 from mosha.client.lab import Lab, connect_to
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 
 __all__ = ["Lab", "RequestDenied", "ServerRefusal", "ServerUnreachable", "connect_to"]
 keep_public_names(__name__)

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.event import from_dict
+from mosha.core.language import is_known, phrase_from_dict
 from mosha.core.release import PaidShare, Receipt
 from mosha.core.unit import Unit
 
@@ -41,10 +42,19 @@ def revive_answer(stored: Mapping[str, Any]) -> Answer:
         rows=tuple(zip(*(table[name] for name in keys), strict=True)) if keys else ((),) * len(stored["rows"]),
         columns={name: np.array(values, object) for name, values in table.items() if name not in keys},
         receipt=_receipt(stored["receipt"]),
-        notes=tuple(stored["notes"]),
+        notes=tuple(_list_notes(stored)),
         errors=errors,
         in_rows=tuple(stored["in_rows"]),
+        whole=tuple(stored.get("whole", ())),
+        estimated=tuple(stored.get("estimated", ())),
     )
+
+
+def _list_notes(stored: Mapping[str, Any]) -> list[str]:
+    """In the language of whoever asks, where the sentence is known here; as the server wrote them otherwise."""
+    codes = stored.get("note_codes") or [None] * len(stored["notes"])
+    known = [code if code and is_known(code["code"]) else None for code in codes]
+    return [phrase_from_dict(code) if code else text for text, code in zip(stored["notes"], known, strict=True)]
 
 
 def _value(value: Any, kind: str) -> Any:

@@ -12,17 +12,29 @@ __all__ = ["RequestDenied", "ServerRefusal", "ServerUnreachable", "revive", "rev
 
 
 class ServerUnreachable(MoshaError):
-    """The server did not answer. A release is repeated with the same key, which is free."""
+    """The server did not answer. A release is repeated with the same key, which is free.
+
+    >>> issubclass(ServerUnreachable, MoshaError)
+    True
+    """
 
 
 class ServerRefusal(MoshaError):
-    """The server refused, for a reason that the library itself does not know (`status`, `code`)."""
+    """The server refused, for a reason that the library itself does not know (`status`, `code`).
+
+    >>> revive(409, b'{"code": "server.busy", "detail": "Come back later."}').status
+    409
+    """
 
     status: int = 0
 
 
 class RequestDenied(ServerRefusal):
-    """A reviewer denied the question, it waited too long, or it was withdrawn. Nothing was spent."""
+    """A reviewer denied the question, it waited too long, or it was withdrawn. Nothing was spent.
+
+    >>> issubclass(RequestDenied, ServerRefusal)
+    True
+    """
 
 
 _KINDS = {"server.not_enough": "BudgetExceeded"}

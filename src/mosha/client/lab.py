@@ -15,10 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.client.answers import revive_answer
 from mosha.client.errors import RequestDenied, revive_problem
+from mosha.client.synthetic import RemoteSynthetic
+from mosha.client.training import RemoteTraining
 from mosha.client.transport import Transport
 from mosha.core.errors import AnswerPending
+from mosha.core.event import Event
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.unit import Unit
 
 if TYPE_CHECKING:
+    from mosha.client.graph import RemoteGraph
     from mosha.client.table import RemoteTable
     from mosha.tables import Answer
 
@@ -28,8 +34,19 @@ PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 
 
+@explain_wrong_calls
 class Lab:
-    """The datasets of one server, for the holder of one token."""
+    """The datasets of one server, for the holder of one token.
+
+    `transport` sends requests, for at most `patience` seconds. Methods take the name of a `dataset`, a `block` of it, a
+    question as `sql` or as the `body` of a request, its `price`, a `key` that makes a retry free, a `method` and a
+    `path`.
+
+    >>> import mosha
+    >>> lab = mosha.connect_to("https://mosha.example", token="secret")
+    >>> isinstance(lab, Lab)
+    True
+    """
 
     def __init__(self, transport: Transport, *, patience: float) -> None:
         self._transport = transport
@@ -60,7 +77,7 @@ class Lab:
         self, sql: str, *, dataset: str | None = None, rows: float | None = None, **price: object
     ) -> dict[str, Any]:
         """Price for every payer, error bars, what is left and cheaper alternatives. Nothing is spent."""
-        body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _said(price)}
+        body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _drop_absent(price)}
         return self.preview_body(body | ({} if rows is None else {"rows": rows}))
 
     def preview_body(self, body: Mapping[str, object]) -> dict[str, Any]:
@@ -81,7 +98,7 @@ class Lab:
         within: float | None = None,
         confidence: float | None = None,
         rows: float | None = None,
-        **options: Any,
+        **options: object,
     ) -> Answer:
         """Answer a SELECT about one dataset, and wait for it.
 
@@ -107,13 +124,87 @@ class Lab:
             "confidence": confidence,
             "rows": rows,
         }
-        body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _said(price), **options}
-        return self.release_body(body | _said({"block": block, "purpose": purpose or None}), key=key)
+        body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _drop_absent(price), **options}
+        return self.release_body(body | _drop_absent({"block": block, "purpose": purpose or None}), key=key)
+
+    def graph(self, dataset: str) -> RemoteGraph:
+        """A graph with the verbs of a protected graph: `lab.graph("friends").triangles().release(epsilon=1)`."""
+        from mosha.client.graph import remote_graph  # noqa: PLC0415  (SQL needs no graphs on this side)
+
+        return remote_graph(self, self.describe(dataset))
+
+    def synthesize(
+        self,
+        dataset: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        key: str | None = None,
+        purpose: str = "",
+        **options: object,
+    ) -> RemoteSynthetic:
+        """A synthetic table, paid for once; its rows are drawn as often as one likes.
+
+        Args:
+            dataset: the table.
+            epsilon: the price, with
+            delta: as for any Gaussian noise; or
+            rho: the same.
+            key: makes a retry free.
+            purpose: what a reviewer reads, where one is needed.
+            options: columns, keys, between, bins, hierarchy, nulls, rows, method: as for `table.synthesize`.
+        """
+        price = _drop_absent({"epsilon": epsilon, "delta": delta, "rho": rho})
+        body = {"dataset": dataset, "plan": {"synthesize": _drop_absent(options)}, "price": price}
+        found = self._ask(body | ({"purpose": purpose} if purpose else {}), key=key)
+        return RemoteSynthetic(self._transport, found["id"], found["answer"])
+
+    def train(
+        self,
+        dataset: str,
+        event: Event,
+        *,
+        name: str,
+        key: str,
+        delta: float | None = None,
+        steps: int | None = None,
+        unit: Unit | None = None,
+        purpose: str = "",
+        grant: str | None = None,
+    ) -> RemoteTraining:
+        """Pay for a training that runs here: the whole of it, before it begins. For programs that hold the data.
+
+        Args:
+            dataset: whose budget pays.
+            event: what the whole training costs: `plan.event`.
+            name: what the book calls it.
+            key: makes a retry free.
+            delta: at which the plan is sold as one piece, at its tight price; else it is charged as its events are.
+            steps: how many steps were planned.
+            unit: whom the plan hides, where that is not said by the dataset.
+            purpose: what readers of the book should know.
+            grant: who pays beside the dataset.
+        """
+        body = {
+            "dataset": dataset,
+            "event": event.to_dict(),
+            "name": name,
+            "steps": steps,
+            "grant": grant,
+            "delta": delta,
+        }
+        body |= {"unit": None if unit is None else unit.to_dict(), "purpose": purpose or None}
+        return RemoteTraining(self._transport, self._transport.call("POST", "/trainings", _drop_absent(body), key=key))
 
     def release_body(self, body: Mapping[str, object], *, key: str | None) -> Answer:
         """Ask, wait, and answer as the library does; refusals are the library's errors."""
+        return revive_answer(self._ask(body, key=key)["answer"])
+
+    def _ask(self, body: Mapping[str, object], *, key: str | None) -> dict[str, Any]:
+        """Ask, and wait for the end: the request that was answered."""
         key = key or secrets.token_hex(16)
-        found = self._transport.call("POST", "/requests", dict(body), key=key)
+        found: dict[str, Any] = self._transport.call("POST", "/requests", dict(body), key=key)
         pause, end = PAUSE, time.monotonic() + self._patience
         while not found["final"]:
             if time.monotonic() > end:
@@ -123,7 +214,7 @@ class Lab:
             pause = min(pause * 1.5, LONGEST_PAUSE)
             found = self._transport.call("GET", f"/requests/{found['id']}")
         if found["state"] == "answered":
-            return revive_answer(found["answer"])
+            return found
         if found.get("problem"):
             raise revive_problem(found["problem"])
         reason = (found.get("decision") or {}).get("reason", "")
@@ -135,7 +226,7 @@ class Lab:
         found: list[dict[str, Any]] = self._transport.call("GET", "/requests", query=query)["requests"]
         return found
 
-    def call(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
+    def call(self, method: str, path: str, body: object = None, *, key: str | None = None) -> Any:
         """Anything else that the server's openapi.json knows."""
         return self._transport.call(method, path, body, key=key)
 
@@ -152,10 +243,11 @@ class Lab:
         return f"<Lab {self._transport.url}>"
 
 
-def _said(options: Mapping[str, object]) -> dict[str, Any]:
+def _drop_absent(options: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+@explain_wrong_calls
 def connect_to(url: str, *, token: str, timeout: float = 30.0, patience: float = 3600.0) -> Lab:
     """A server of Mosha, as a laboratory.
 
@@ -164,5 +256,10 @@ def connect_to(url: str, *, token: str, timeout: float = 30.0, patience: float =
         token: what the server gave you.
         timeout: seconds that one request may take.
         patience: seconds that an answer is waited for, a review included; later, the same key finds it.
+
+    >>> lab = connect_to("https://mosha.example", token="secret")
+    >>> lab.datasets()
+    Traceback (most recent call last):
+    mosha.client.errors.ServerUnreachable: ...
     """
     return Lab(Transport(url, token, timeout=timeout), patience=patience)

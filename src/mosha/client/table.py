@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from mosha.connect.engines.absent import absent_table
 from mosha.tables import Answer, Question, Table, protect
+from mosha.tables.parts.additive import Aggregate
 from mosha.tables.table import Grouped
 
 __all__ = ["Asker", "RemoteGrouped", "RemoteQuestion", "RemoteTable", "remote_table"]
@@ -92,7 +93,7 @@ class RemoteTable(Table):
 class RemoteGrouped(Grouped):
     """A protected table of a server, in groups."""
 
-    def aggregate(self, /, **named: Any) -> RemoteQuestion:
+    def aggregate(self, /, **named: Aggregate) -> RemoteQuestion:
         assert isinstance(self.table, RemoteTable)
         return _remote(super().aggregate(**named), self.table)
 

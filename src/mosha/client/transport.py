@@ -6,6 +6,7 @@ import ipaddress
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -46,16 +47,26 @@ class Transport:
         self,
         method: str,
         path: str,
-        body: Any = None,
+        body: object = None,
         *,
         key: str | None = None,
-        query: dict[str, Any] | None = None,
+        query: Mapping[str, object] | None = None,
     ) -> Any:
         """What the server answers; an error of the library's own kinds where it refuses."""
+        text = self._send(method, path, body, key=key, query=query)
+        return json.loads(text) if text else None
+
+    def download(self, path: str, *, query: Mapping[str, object] | None = None) -> bytes:
+        """A file that the server gives."""
+        return self._send("GET", path, None, key=None, query=query)
+
+    def _send(
+        self, method: str, path: str, body: object, *, key: str | None, query: Mapping[str, object] | None
+    ) -> bytes:
         address = f"{self.url}/api/v1{quote(path)}" + (f"?{urlencode(query)}" if query else "")
         headers = {
             "Authorization": f"Bearer {self._token}",
-            "Accept": "application/json",
+            "Accept": "application/json, */*;q=0.5",
             "Accept-Language": current_language(),
             "User-Agent": f"mosha/{__version__}",
         }
@@ -65,12 +76,12 @@ class Transport:
         request = urllib.request.Request(address, data, headers, method=method)  # noqa: S310  (http and https alone)
         try:
             with self._opener.open(request, timeout=self._timeout) as response:
-                text = response.read(LARGEST)
+                found: bytes = response.read(LARGEST)
         except urllib.error.HTTPError as error:
             raise revive(error.code, error.read(LARGEST)) from None
         except OSError:
             raise ServerUnreachable("client.unreachable", url=self.url) from None
-        return json.loads(text) if text else None
+        return found
 
 
 def _is_here(host: str) -> bool:

@@ -18,16 +18,18 @@ No noise is added here and nothing is paid: `mosha.tables` does both. A question
 """
 
 from mosha.connect.engines.opening import source
-from mosha.connect.engines.source import Engine, Source, answer, engine_of, explain
+from mosha.connect.engines.source import Engine, answer, engine_of, explain
+from mosha.connect.language.cases import Case, when
 from mosha.connect.language.checking import type_of
-from mosha.connect.language.expression import Case, Column, Expression, Literal, Operator, col, grid, lit, null, when
+from mosha.connect.language.expression import Column, Expression, Literal, Operator, col, grid, lit, null
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.language.value import Clamped, Persons, Product, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation, Distinct, Norms, Question
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.plan.relation import Relation, Stability, private, public
+from mosha.connect.plan.source import Source
 from mosha.connect.plan.totals import Totals
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 
 __all__ = [
     "Aggregation",

@@ -21,6 +21,7 @@ from mosha.core.errors import (
     WrongUnit,
 )
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.private_log import note_privately
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt, Release
@@ -44,7 +45,7 @@ class Reservation(Protocol):
     def note_start(self, step: int) -> None:
         """Durably note that a step is about to touch the data."""
 
-    def note_answer(self, step: int, answer: Any) -> None:
+    def note_answer(self, step: int, answer: object) -> None:
         """Durably note that a step was answered; the answer leaves only after this returns.
 
         Where it cannot be noted, the error passes and the answer waits: `find_answer` notes and gives it later, so
@@ -71,8 +72,17 @@ class Reservation(Protocol):
         """The run is over; `unused` steps never touched the data."""
 
 
+@explain_wrong_calls
 class Account(ABC):
-    """A purse with a limit, for one unit. Ledgers make them (see `mosha.Ledger`)."""
+    """A purse with a limit, for one unit. Ledgers make them (see `mosha.Ledger`).
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
+    >>> run = account.open(laplace(Count(), unit=mosha.Row(), epsilon=0.5))
+    >>> account.spent, run.remaining
+    (0.5, 1)
+    """
 
     @property
     @abstractmethod
@@ -85,6 +95,16 @@ class Account(ABC):
     def describe_room(self) -> str:
         """What is left, in a few words for people; empty where that is not known."""
         return ""
+
+    def is_same(self, other: Account) -> bool:
+        """Whether paying here is paying there. A name does not tell: every ledger has names of its own.
+
+        >>> import mosha
+        >>> account, other = (mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2) for _ in range(2))
+        >>> account.is_same(account), account.is_same(other)
+        (True, False)
+        """
+        return self is other
 
     @abstractmethod
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
@@ -140,6 +160,14 @@ class Run:
     same reason. The words of Mosha's own errors are data-free and pass. That there was an error may depend on the
     data all the same: it counts against the account's allowance of failures, whatever it was, unless the source was
     gone before anything was read (`SourceUnavailable`). Debug on public data, with `measurement.step`.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
+    >>> run = account.open(laplace(Count(), unit=mosha.Row(), epsilon=0.5))
+    >>> release = run.step([1, 2, 3])
+    >>> run.remaining
+    0
     """
 
     def __init__(self, measurement: Measurement, reservation: Reservation, rng: Rng) -> None:
@@ -172,14 +200,14 @@ class Run:
         taken = self._taken if passed is None else max(self._taken, self._lost + passed(self._state))
         return self.measurement.horizon - taken
 
-    def step(self, data: Any, ask: Any = None) -> Release:
+    def step(self, data: object, ask: object = None) -> Release:
         """The next step: the only line where private data meets randomness."""
         with self._lock:
             if not self._open:
                 raise RunClosed("core.run_closed", measurement=self.measurement.name)
             if not self._unsettled:
                 self._admit(1)
-            known, answer = self._stored()  # what waits to be noted, answer or failure, goes before anything else
+            known, answer = self._read_stored()  # what waits to be noted, answer or failure, goes before anything else
             number = self._taken + 1
             if not known:
                 self._unsettled = 0 if self._broken_off else self._unsettled
@@ -206,7 +234,7 @@ class Run:
                 remaining=self.remaining,
             )
 
-    def _stored(self) -> tuple[bool, Any]:
+    def _read_stored(self) -> tuple[bool, Any]:
         """What was kept of the next step; one that broke is passed by where others follow it.
 
         It broke in an earlier process, or in this one, which could not note it before.
@@ -227,7 +255,7 @@ class Run:
         """A step broke: it is paid, and the state stays."""
         self._taken, self._lost, self._unsettled = self._taken + 1, self._lost + steps, 0
 
-    def _answer(self, number: int, steps: int, data: Any, ask: Any) -> Any:
+    def _answer(self, number: int, steps: int, data: object, ask: object) -> Any:
         self._reservation.note_start(number)
         met, self._met = self._met, self.measurement.horizon - self._left + steps
         self._unsettled, self._broken_off = steps, False

@@ -4,6 +4,7 @@
     ├── InvalidParameter (ValueError)      a public argument is wrong; nothing was spent
     │   ├── Refused                        a query that cannot be made private as it stands
     │   ├── Unbounded                      a statistic that one person could move without limit
+    │   ├── WrongCall (TypeError)          an argument too many, missing or unknown; the function did not run
     │   └── Unpriced                       this event has no price under the measure that was asked for
     ├── WrongUnit                          the account protects somebody else
     ├── BudgetExceeded                     the account cannot pay; no data was read
@@ -38,10 +39,22 @@ it says what, why and what next. Nothing in it depends on private data: no value
 
 from __future__ import annotations
 
-import re
-from typing import Any, Literal, Self
+from typing import Any
 
-from mosha.core.language import Language, current_language, is_code, say, translate
+from mosha.core.faults.error import MoshaError, Spent
+from mosha.core.faults.ledger_errors import (
+    AccountExpired,
+    AccountFrozen,
+    AccountMismatch,
+    AccountRetired,
+    LedgerError,
+    LedgerKeyRefused,
+    LedgerTampered,
+    LedgerUnavailable,
+    PolicyViolation,
+    UnknownAccount,
+)
+from mosha.core.language import Language, current_language, say, translate
 
 __all__ = [
     "AccountExpired",
@@ -73,106 +86,31 @@ __all__ = [
     "Unbounded",
     "UnknownAccount",
     "Unpriced",
+    "WrongCall",
     "WrongUnit",
 ]
 
 
-Spent = Literal["nothing", "paid", "waits"]
-
-
-class MoshaError(Exception):
-    """The root: `except MoshaError` catches all that Mosha raises on purpose.
-
-    Args:
-        code: which error it is (`folder.words`, listed in the reference); it never changes.
-        parameter: the name of the argument that is wrong.
-        account: the name of the account that it is about.
-        spent: "nothing", "paid" (the price stays paid) or "waits" (the payment waits for its key); None if money does
-            not come into it.
-        public: the public facts that the sentence names.
-
-    >>> error = InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0)
-    >>> error.code, error.parameter, error.public
-    ('core.not_positive', 'epsilon', {'value': -1.0})
-    >>> print(error)
-    epsilon must be above zero, not -1.
-    """
-
-    spent: Spent | None = None
-
-    def __init__(
-        self,
-        code: str = "",
-        /,
-        *,
-        parameter: str | None = None,
-        account: str | None = None,
-        spent: Spent | None = None,
-        **public: object,
-    ) -> None:
-        super().__init__(code)
-        self.code = code if is_code(code) else re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
-        self.parameter = parameter
-        self.account = account
-        if spent is not None:
-            self.spent = spent
-        self.public = public
-
-    def render(self, language: Language | None = None) -> str:
-        """The sentence, in a language of your choice.
-
-        >>> InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0).render("zh")
-        'epsilon 必须大于零，不能是 -1。'
-        """
-        language = language or current_language()
-        closing = "" if self.spent is None else say(f"core.closing_{self.spent}", language)
-        if is_code(self.args[0] if self.args else ""):
-            said = say(self.code, language, **self._fields())
-        else:
-            said = str(self.args[0]) if self.args else say(f"core.{self.code}", language)
-            if self.spent not in {None, "nothing"}:
-                said = said.replace(" Nothing was spent.", "")
-            closing = "" if closing in said or ("nothing was spent" in said and self.spent == "nothing") else closing
-        return f"{said}{'' if language == 'zh' or not closing else ' '}{closing}"
-
-    def _fields(self) -> dict[str, Any]:
-        named = {"parameter": self.parameter, "account": self.account}
-        return {name: value for name, value in named.items() if value is not None} | self.public
-
-    def __str__(self) -> str:
-        return self.render()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The error for programs: its kind, its code, its sentence and its public fields."""
-        own = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "public"}
-        named = {"code": self.code, "spent": self.spent} | own
-        said = {name: value for name, value in named.items() if value is not None}
-        return {"error": type(self).__name__, "message": str(self), **said, **self.public}
-
-    def with_spent(self, spent: Spent) -> Self:
-        """The same error, where something else became of the money."""
-        self.spent = spent
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """An error must survive the way back from a worker process, whatever its constructor looks like."""
-        return _revive, (type(self), self.args, vars(self))
-
-
-def _revive(kind: type[MoshaError], arguments: tuple[object, ...], attributes: dict[str, object]) -> MoshaError:
-    error = kind.__new__(kind, *arguments)
-    vars(error).update(attributes)
-    return error
-
-
 class InvalidParameter(MoshaError, ValueError):
-    """A public argument is wrong. Nothing was spent."""
+    """A public argument is wrong. Nothing was spent.
+
+    >>> import mosha
+    >>> try:
+    ...     mosha.events.Laplace(noise_multiplier=0)
+    ... except mosha.errors.InvalidParameter as error:
+    ...     print(error.parameter, error.code)
+    noise_multiplier core.not_positive
+    """
 
 
 class Refused(InvalidParameter):
     """A query that cannot be made private as it stands; the message says why and what can. Nothing was spent.
 
     `nearest` is a query like it that is answered, where one was found.
+
+    >>> error = Refused("core.not_positive", parameter="epsilon", value=0.0, spent="nothing")
+    >>> error.spent, error.nearest
+    ('nothing', None)
     """
 
     nearest: str | None = None
@@ -186,15 +124,52 @@ class Refused(InvalidParameter):
 
 
 class Unbounded(InvalidParameter):
-    """A statistic that one person could move without limit."""
+    """A statistic that one person could move without limit.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"days": [3, 5]}, unit=mosha.Row())
+    >>> visits.sum("days").release(epsilon=1)
+    Traceback (most recent call last):
+    mosha.core.errors.Unbounded: sum('days') needs between=(low, high): ...
+    """
 
 
 class Unpriced(InvalidParameter):
-    """This event has no (finite) price under the measure that was asked for."""
+    """This event has no (finite) price under the measure that was asked for.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> account.how_many(mosha.events.Gaussian(noise_multiplier=2))
+    Traceback (most recent call last):
+    mosha.core.errors.Unpriced: ...
+    """
+
+
+class WrongCall(InvalidParameter, TypeError):
+    """A function was called with an argument too many, without one that it needs or with one that it does not know.
+
+    The function did not run. The sentence says how to write the call; it knows the names of arguments, never a value.
+
+    >>> import mosha
+    >>> mosha.Person("patient", atmost=3)
+    Traceback (most recent call last):
+    mosha.core.errors.WrongCall: Person has no argument atmost: write at_most=... instead. Nothing was spent.
+    """
+
+    options: tuple[str, ...] = ()
+    """Where an argument was unknown: those that the function takes by name alone."""
 
 
 class WrongUnit(MoshaError):
-    """One account protects one unit. Nothing was spent."""
+    """One account protects one unit. Nothing was spent.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Person("who"), epsilon=1)
+    >>> account.open(laplace(Count(), unit=mosha.Row(), epsilon=1))
+    Traceback (most recent call last):
+    mosha.core.errors.WrongUnit: ...
+    """
 
 
 class BudgetExceeded(MoshaError):
@@ -202,6 +177,15 @@ class BudgetExceeded(MoshaError):
 
     `asked`, `used` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...), as is `reached`:
     what would be used with this release, the sum of the two or less. `advice` is one more sentence.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> try:
+    ...     account.open(laplace(Count(), unit=mosha.Row(), epsilon=2))
+    ... except mosha.errors.BudgetExceeded as error:
+    ...     print(error.asked, error.limit, error.spent)
+    2.0 1.0 nothing
     """
 
     spent: Spent | None = "nothing"
@@ -236,43 +220,111 @@ class BudgetExceeded(MoshaError):
 
 
 class InsecureRandomness(MoshaError):
-    """A predictable generator was offered where people are at stake. Nothing was spent."""
+    """A predictable generator was offered where people are at stake. Nothing was spent.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> account.open(laplace(Count(), unit=mosha.Row(), epsilon=1), rng=mosha.noise.SeededRandom(7))
+    Traceback (most recent call last):
+    mosha.core.errors.InsecureRandomness: ...
+    """
 
 
 class RunError(MoshaError):
-    """A run was used in a way that was not paid for."""
+    """A run was used in a way that was not paid for.
+
+    >>> [kind.__name__ for kind in RunError.__subclasses__()][:2]
+    ['HorizonExceeded', 'RunClosed']
+    """
 
 
 class HorizonExceeded(RunError):
-    """One step more than was paid for. No data was read."""
+    """One step more than was paid for. No data was read.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> run = account.open(laplace(Count(), unit=mosha.Row(), epsilon=1))
+    >>> first = run.step([1, 2, 3])
+    >>> run.step([1, 2, 3])
+    Traceback (most recent call last):
+    mosha.core.errors.HorizonExceeded: ...
+    """
 
 
 class RunClosed(RunError):
-    """The run has ended. No data was read."""
+    """The run has ended. No data was read.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> run = account.open(laplace(Count(), unit=mosha.Row(), epsilon=1))
+    >>> run.close()
+    >>> run.step([1, 2, 3])
+    Traceback (most recent call last):
+    mosha.core.errors.RunClosed: ...
+    """
 
 
 class AlreadyReleased(RunError):
-    """This payment has had its release, which was not kept. No data was read."""
+    """This payment has had its release, which was not kept. No data was read.
+
+    >>> issubclass(AlreadyReleased, RunError)
+    True
+    """
 
 
 class StateRefused(RunError):
-    """The kept state of a run is another's, is older than its ledger, was edited or is in use. Nothing is answered."""
+    """The kept state of a run is another's, is older than its ledger, was edited or is in use. Nothing is answered.
+
+    >>> issubclass(StateRefused, RunError)
+    True
+    """
 
 
 class AnswerPending(RunError):
-    """The same step is being answered elsewhere, for the same payment. Ask again with the same key in a moment."""
+    """The same step is being answered elsewhere, for the same payment. Ask again with the same key in a moment.
+
+    >>> issubclass(AnswerPending, RunError)
+    True
+    """
 
 
 class StepFailed(RunError):
-    """The step broke on its way. A failure may depend on the data, so its price stays paid."""
+    """The step broke on its way. A failure may depend on the data, so its price stays paid.
+
+    >>> from dataclasses import replace
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> def break_off(state, data, ask, rng):
+    ...     raise ValueError(data)
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> run = account.open(replace(laplace(Count(), unit=mosha.Row(), epsilon=1), step=break_off))
+    >>> try:
+    ...     run.step([1, 2, 3])
+    ... except StepFailed as error:
+    ...     print(error.spent)
+    paid
+    """
 
 
 class DataError(MoshaError):
-    """The data do not have the declared shape (public facts only: columns, types, files)."""
+    """The data do not have the declared shape (public facts only: columns, types, files).
+
+    >>> import mosha
+    >>> mosha.protect({"days": [3, 5]}, unit=mosha.Row()).where(mosha.col("ward") == "a")
+    Traceback (most recent call last):
+    mosha.core.errors.DataError: ...
+    """
 
 
 class SourceUnavailable(DataError):
-    """The place where the data live did not answer, before the question began; a retry with the same key is free."""
+    """The place where the data live did not answer, before the question began; a retry with the same key is free.
+
+    >>> issubclass(SourceUnavailable, DataError)
+    True
+    """
 
 
 class Interrupted(DataError):
@@ -280,87 +332,26 @@ class Interrupted(DataError):
 
     It counts as a failure of the account, like any other (`AccountFrozen`). The payment stays, and a release with the
     same key asks once more.
+
+    >>> issubclass(Interrupted, DataError)
+    True
     """
 
 
 class DeadlineExceeded(Interrupted):
-    """The time that was given for a question was over before the engine had an answer."""
+    """The time that was given for a question was over before the engine had an answer.
 
-
-class LedgerError(MoshaError):
-    """The book of accounts refuses or is not well."""
-
-
-class UnknownAccount(LedgerError):
-    """No account of that name."""
-
-
-class AccountMismatch(LedgerError):
-    """The account exists under other terms; opening a book again never changes a promise."""
-
-
-class AccountRetired(LedgerError):
-    """The account is closed for good."""
-
-
-class AccountExpired(LedgerError):
-    """The account was granted until a date, which has passed. No data was read, nothing was spent."""
-
-    spent: Spent | None = "nothing"
-
-    def __init__(self, *, account: str, ended: str) -> None:
-        self.ended = ended
-        super().__init__("core.account_expired", account=account)
-
-    def _fields(self) -> dict[str, Any]:
-        return super()._fields() | {"ended": self.ended}
-
-
-class PolicyViolation(LedgerError):
-    """The policy of the book allows no such account. Nothing was opened, nothing was spent."""
-
-
-class AccountFrozen(LedgerError):
-    """So many paid steps failed that the account answers nothing until its owner has looked and lifts it.
-
-    `failures` is the allowance that was used up.
+    >>> issubclass(DeadlineExceeded, Interrupted)
+    True
     """
-
-    def __init__(self, *, account: str, failures: int, paid: bool = False) -> None:
-        self.failures = failures
-        super().__init__("core.account_frozen", account=account, spent="waits" if paid else "nothing")
-
-    def _fields(self) -> dict[str, Any]:
-        return super()._fields() | {"failures": self.failures}
-
-
-class LedgerKeyRefused(LedgerError):
-    """The book is written with a key, and none or another one was given, or it has none. Nothing was spent.
-
-    `needed` and `given` are the names of keys, or None.
-    """
-
-    spent: Spent | None = "nothing"
-
-    def __init__(self, code: str, /, *, needed: str | None = None, given: str | None = None) -> None:
-        self.needed = needed
-        self.given = given
-        super().__init__(code)
-
-    def _fields(self) -> dict[str, Any]:
-        return {"needed": self.needed, "given": self.given} | super()._fields()
-
-
-class LedgerUnavailable(LedgerError):
-    """Locked, full or unreadable storage. Nothing was spent, no data was read."""
-
-
-class LedgerTampered(LedgerError):
-    """Rows were edited, removed, reordered or rolled back."""
 
 
 class MissingExtra(MoshaError, ImportError):
-    """An optional part is not installed."""
+    """An optional part is not installed.
+
+    >>> print(MissingExtra("plot", needed_for="a picture"))
+    a picture ...
+    """
 
     def __init__(self, extra: str, *, needed_for: str) -> None:
         self.extra = extra

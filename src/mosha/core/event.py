@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.deprecation import renamed_method
 from mosha.core.number import positive_integer
 from mosha.core.unit import Neighbors
 
@@ -32,7 +33,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Event:
-    """The root of all events. A subclass is a frozen dataclass of public numbers and other events."""
+    """The root of all events. A subclass is a frozen dataclass of public numbers and other events.
+
+    >>> from mosha.core.events import Gaussian
+    >>> event = Gaussian(2) * 3
+    >>> event.parts(), event.is_nothing()
+    (((Gaussian(noise_multiplier=2.0), 3),), False)
+    >>> from_dict(event.to_dict()) == event
+    True
+    """
 
     kinds: ClassVar[dict[str, type[Event]]] = {}
 
@@ -57,9 +66,11 @@ class Event:
 
     __rmul__ = __mul__
 
-    def sampled(self, rate: float, *, neighbours: Neighbors | str = Neighbors.ADD_REMOVE) -> Event:
+    def sample(self, rate: float, *, neighbours: Neighbors | str = Neighbors.ADD_REMOVE) -> Event:
         """This event on a Poisson sample: every unit is drawn with probability `rate`, on its own."""
         return Event.kinds["Sampled"](self, rate, neighbours)  # type: ignore[call-arg]
+
+    sampled = renamed_method("sampled", "sample")
 
     def parts(self) -> tuple[tuple[Event, int], ...]:
         """The events this one is composed of, each with its count: the only way composition is read."""
@@ -108,6 +119,10 @@ class Composed(Event):
     """A multiset of events; made by `+` and `*`, in one canonical order.
 
     A sum is put in order when somebody looks at its items, and not before: n additions cost what n events cost.
+
+    >>> from mosha.core.events import Gaussian, Laplace
+    >>> (Gaussian(2) + Laplace(3) + Gaussian(2)).parts()
+    ((Gaussian(noise_multiplier=2.0), 2), (Laplace(noise_multiplier=3.0), 1))
     """
 
     items: tuple[tuple[Event, int], ...] = field(default_factory=tuple)
@@ -181,7 +196,12 @@ def _canonical(items: Iterable[tuple[Event, int]]) -> tuple[tuple[Event, int], .
 
 
 def compose(items: Iterable[tuple[Event, int]]) -> Event:
-    """All these events, each so many times, as one event."""
+    """All these events, each so many times, as one event.
+
+    >>> from mosha.core.events import Laplace
+    >>> compose([(Laplace(2), 3)]) == Laplace(2) * 3
+    True
+    """
     canonical = _canonical(items)
     if len(canonical) == 1 and canonical[0][1] == 1:
         return canonical[0][0]
@@ -222,7 +242,12 @@ def _event(described: Mapping[str, object]) -> Event:
 
 
 def from_dict(described: Mapping[str, object]) -> Event:
-    """The event that `to_dict` described."""
+    """The event that `to_dict` described.
+
+    >>> from mosha.core.events import Laplace
+    >>> from_dict(Laplace(2).to_dict()) == Laplace(2)
+    True
+    """
     if not isinstance(described, dict) or described.get("mosha") != VERSION:
         raise InvalidParameter("core.other_event_version", version=VERSION)
     return _event({key: value for key, value in described.items() if key != "mosha"})
@@ -232,7 +257,7 @@ def from_json(text: str | bytes) -> Event:
     """The event that `to_json` wrote.
 
     >>> from mosha.core.events import Gaussian
-    >>> from_json((Gaussian(1.1).sampled(0.01) * 1000).to_json()) == Gaussian(1.1).sampled(0.01) * 1000
+    >>> from_json((Gaussian(1.1).sample(0.01) * 1000).to_json()) == Gaussian(1.1).sample(0.01) * 1000
     True
     """
     try:

@@ -6,6 +6,8 @@ Guarantee:
     so no constant can look like a name. A class that is more than its fields says what is public about it by a method
     `public_parts`: a table enters by its public name, and all frames have the same one, because a frame has no name and
     a retry in another process must find its answer again.
+
+Each kind of question is hashed as it was on its first day: whoever paid under a key before finds the same answer.
 """
 
 from __future__ import annotations
@@ -20,11 +22,35 @@ from enum import Enum
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-__all__ = ["Description", "HasPublicParts", "describe", "fingerprint"]
+from mosha.core.event import Event
+from mosha.core.unit import Unit, write_as_stored
+
+__all__ = ["Description", "HasPublicParts", "describe", "fingerprint", "fingerprint_plan", "fingerprint_synthesis"]
 
 Description = str | bool | list["Description"]
 
 _PLAIN: tuple[type[object], ...] = (type(None), bool, int, float, str, bytes, datetime, date, Decimal, Fraction)
+
+
+@runtime_checkable
+class HasOrigin(Protocol):
+    """A table, known by its public name."""
+
+    @property
+    def origin_name(self) -> str:
+        """What tells this table from others, publicly."""
+
+
+@runtime_checkable
+class HasShape(Protocol):
+    """An array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How long it is in each direction."""
+
+    def tolist(self) -> list[object]:
+        """Its public numbers."""
 
 
 @runtime_checkable
@@ -62,10 +88,46 @@ def _describe_parts(value: object) -> Iterable[Description]:
     raise TypeError(f"a plan holds no {type(value).__name__}")
 
 
-def fingerprint(*values: object) -> str:
-    """A hash of the description, the same in every process.
+def fingerprint_plan(*values: object) -> str:
+    """A hash of the description, the same in every process: what questions about tables and graphs are known by.
 
-    >>> fingerprint("count", 1)[:12]
+    >>> fingerprint_plan("count", 1)[:12]
     '3c084904fbae'
     """
     return hashlib.sha256(json.dumps([describe(value) for value in values]).encode()).hexdigest()
+
+
+def fingerprint(statistic: object, unit: Unit | str, *parameters: object) -> str:
+    """A hash of texts: what the question of any other measurement is known by.
+
+    Public things alone go in. A statistic without a text of its own is known by the name of its class.
+
+    >>> from mosha.core.unit import Row
+    >>> count = fingerprint("count", Row())
+    >>> count == fingerprint("count", Row()), count == fingerprint("sum", Row())
+    (True, False)
+    """
+    kind = type(statistic)
+    plain = getattr(kind, "__repr__", None) is object.__repr__
+    text = f"{kind.__module__}.{kind.__qualname__}" if plain else write_as_stored(statistic)
+    return hashlib.sha256(write_as_stored((text, unit, parameters)).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def fingerprint_synthesis(*values: object) -> str:
+    """A hash of public fields, arrays among them: what questions about synthetic tables are known by."""
+    return hashlib.sha256(json.dumps([_describe_synthesis(v) for v in values], default=repr).encode()).hexdigest()
+
+
+def _describe_synthesis(value: object) -> object:
+    if isinstance(value, Mapping):
+        return ["map", *([_describe_synthesis(key), _describe_synthesis(part)] for key, part in value.items())]
+    if isinstance(value, tuple | list):
+        return [type(value).__name__, *map(_describe_synthesis, value)]
+    if isinstance(value, HasOrigin):
+        return ["source", value.origin_name, *filter(None, [getattr(value, "database", None)])]
+    if isinstance(value, HasShape) and value.shape:
+        return ["array", value.shape, value.tolist()]
+    kind = getattr(type(value), "stored_as", type(value).__name__)
+    if is_dataclass(value) and not isinstance(value, type | Event):
+        return [kind, *([field.name, _describe_synthesis(getattr(value, field.name))] for field in fields(value))]
+    return [kind, write_as_stored(value)]

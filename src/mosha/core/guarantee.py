@@ -41,7 +41,11 @@ def _gaussian_delta(mu: float, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The root of all guarantees."""
+    """The root of all guarantees.
+
+    >>> Pure(1.0), str(Approx(1.0, 1e-6))
+    (Pure(epsilon=1.0), 'epsilon 1, delta 1e-06')
+    """
 
     def implies(self, other: Guarantee) -> bool:
         """Whether every mechanism with this guarantee also has `other` (False where no closed form says so)."""
@@ -146,7 +150,11 @@ class Approx(Guarantee):
 
 @dataclass(frozen=True)
 class ZeroConcentrated(Guarantee):
-    """Zero-concentrated differential privacy: Rényi divergence of order a at most rho a, for all a > 1."""
+    """Zero-concentrated differential privacy: Rényi divergence of order a at most rho a, for all a > 1.
+
+    >>> str(ZeroConcentrated(0.5))
+    'rho 0.5'
+    """
 
     rho: float
 

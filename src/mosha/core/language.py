@@ -6,6 +6,7 @@ are those of `str.format`; a list is written `{names:or}` ("a, b or c") or `{nam
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import string
@@ -20,9 +21,14 @@ __all__ = [
     "Language",
     "Phrase",
     "current_language",
+    "describe_system_error",
     "is_code",
+    "is_known",
     "keep_language",
+    "make_note",
     "phrase",
+    "phrase_from_dict",
+    "phrase_to_dict",
     "read_language",
     "say",
     "set_language",
@@ -98,6 +104,16 @@ def is_code(text: object) -> bool:
     return isinstance(text, str) and _CODE.fullmatch(text) is not None
 
 
+def is_known(code: str) -> bool:
+    """Whether there is a sentence of this code.
+
+    >>> is_known("core.closing_nothing"), is_known("core.of_a_later_version")
+    (True, False)
+    """
+    folder, _, name = code.partition(".")
+    return is_code(code) and name in templates(folder)
+
+
 @cache
 def templates(folder: str) -> Mapping[str, Mapping[str, str]]:
     """The sentences of one folder: their codes without its name, and a template for each language."""
@@ -126,14 +142,18 @@ def say(code: str, language: Language | None = None, /, **fields: object) -> str
 
 
 class Phrase(str):
-    """A part of a sentence with a code of its own: an English text that follows the language of its sentence."""
+    """A text that knows its code and its fields, so that it can be said in another language later.
+
+    As a field of a sentence it is English and follows the language of its sentence; as a note of an answer it is in
+    the language of whoever asked.
+    """
 
     __slots__ = ("code", "fields")
     code: str
     fields: dict[str, object]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _revive_phrase, (self.code, self.fields)
+        return _build_phrase, (str(self), self.code, self.fields)
 
 
 def phrase(code: str, **fields: object) -> Phrase:
@@ -142,9 +162,55 @@ def phrase(code: str, **fields: object) -> Phrase:
     >>> phrase("core.closing_nothing")
     'Nothing was spent.'
     """
-    made = Phrase(say(code, "en", **fields))
-    made.code, made.fields = code, fields
-    return made
+    return _build_phrase(say(code, "en", **fields), code, fields)
+
+
+def make_note(code: str, **fields: object) -> Phrase:
+    """A sentence that is kept beside an answer: in the language chosen now, and ready to be said in another one.
+
+    Args:
+        code: of the sentence.
+        fields: what is filled in: texts, numbers, lists of them, and phrases.
+
+    >>> note = make_note("core.closing_nothing")
+    >>> note, translate(note, "zh")
+    ('Nothing was spent.', '没有花费任何预算。')
+    """
+    return _build_phrase(say(code, **fields), code, fields)
+
+
+def describe_system_error(error: OSError) -> str:
+    """Why the system refused, to be given as a field; a rare reason in the system's own words.
+
+    >>> import errno
+    >>> describe_system_error(FileNotFoundError(errno.ENOENT, "No such file or directory"))
+    'No such file or directory'
+    """
+    code = f"core.system_{errno.errorcode.get(error.errno or 0, 'other').lower()}"
+    return phrase(code) if is_known(code) else str(error.strerror)
+
+
+def phrase_to_dict(value: object) -> Any:
+    """A phrase as plain data, with the phrases inside of it; whatever else it is stays as it is.
+
+    >>> phrase_to_dict(phrase("core.closing_nothing"))
+    {'code': 'core.closing_nothing', 'fields': {}}
+    """
+    if isinstance(value, Phrase):
+        return {"code": value.code, "fields": {name: phrase_to_dict(part) for name, part in value.fields.items()}}
+    return [phrase_to_dict(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def phrase_from_dict(value: Any) -> Any:
+    """The note that `phrase_to_dict` wrote, in the language chosen now.
+
+    >>> phrase_from_dict({"code": "core.closing_nothing", "fields": {}})
+    'Nothing was spent.'
+    """
+    if isinstance(value, dict):
+        fields = {str(name): phrase_from_dict(part) for name, part in value["fields"].items()}
+        return make_note(str(value["code"]), **fields)
+    return [phrase_from_dict(part) for part in value] if isinstance(value, list) else value
 
 
 def translate(value: object, language: Language) -> Any:
@@ -152,8 +218,10 @@ def translate(value: object, language: Language) -> Any:
     return say(value.code, language, **value.fields) if isinstance(value, Phrase) else value
 
 
-def _revive_phrase(code: str, fields: dict[str, object]) -> Phrase:
-    return phrase(code, **fields)
+def _build_phrase(text: str, code: str, fields: dict[str, object]) -> Phrase:
+    made = Phrase(text)
+    made.code, made.fields = code, fields
+    return made
 
 
 def _plain_list(fields: Mapping[str, object]) -> str:

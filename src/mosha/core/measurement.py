@@ -48,7 +48,7 @@ class StatePolicy(Generic[Data, State, Answer]):
     covers: Callable[[Data], int] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Measurement(Generic[Data, Ask, State, Answer]):
     """What may be asked of private data, with the price of the whole run.
 
@@ -74,6 +74,12 @@ class Measurement(Generic[Data, Ask, State, Answer]):
             payment that is found again by its key must have been made for the same one.
         delta: the delta that it was asked for with, where that was an epsilon and a delta and all parameters were fixed
             by them: then an account may charge the whole as one piece, `Plan(event, delta)`.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> measurement = laplace(Count(), unit=mosha.Row(), epsilon=0.5)
+    >>> measurement.event, measurement.horizon
+    (DiscreteLaplace(noise_multiplier=2.0, sensitivity=1), 1)
     """
 
     unit: Unit
@@ -96,6 +102,11 @@ class Measurement(Generic[Data, Ask, State, Answer]):
             raise InvalidParameter("core.measurement_without_event", parameter="event")
         if self.delta is not None:
             object.__setattr__(self, "delta", strict_probability("delta", self.delta))
+
+    def __repr__(self) -> str:
+        """What it is called, whom it hides, what it costs and how long it is; functions are left out."""
+        steps = "" if self.horizon == 1 else f", horizon={self.horizon}"
+        return f"{type(self).__name__}({self.name}, unit={self.unit.summarize()}, event={self.event}{steps})"
 
     def forecast(self, confidence: float = 0.95) -> Any:
         """The half-width of the error bar that an answer will have, before anything is spent."""

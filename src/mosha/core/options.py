@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, cast, get_args
 
-from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.deprecation import warn_of_old_name
 
 __all__ = [
     "ArcReading",
+    "ArcSide",
+    "BanditMethod",
     "ClippingName",
+    "DateStep",
+    "DateUnit",
     "DensitySmoothing",
+    "EncoderName",
+    "EstimateGrade",
+    "GenomeScore",
+    "JoinName",
+    "LossName",
+    "LossReduction",
     "MeanMethod",
+    "MissingNumber",
+    "MissingValue",
     "NoiseName",
+    "QuantileBars",
     "ReadoutWord",
+    "RuleName",
+    "RunsName",
     "SamplingName",
     "SubgraphMethod",
     "SyntheticGraph",
@@ -31,10 +46,19 @@ NoiseName = Literal["gaussian", "laplace"]
 SamplingName = Literal["poisson", "shuffled", "fixed_size"]
 """How the units of a batch are drawn."""
 
+RunsName = Literal["poisson", "negative-binomial"]
+"""The law of the number of runs of which the best is kept."""
+
+EncoderName = Literal["optimized", "square_root"]
+"""Which coefficients correlated noise has."""
+
 Word = TypeVar("Word", bound=str)
 
 ArcReading = Literal["refuse", "symmetrize"]
 """What to do with a directed graph: refuse it, or read its arcs as edges."""
+
+ArcSide = Literal["out", "in"]
+"""Which arcs of a vertex are counted: those that leave it, or those that reach it."""
 
 SubgraphMethod = Literal["ladder", "smooth"]
 """How subgraphs are counted at edge level: by a ladder, or by smooth sensitivity."""
@@ -47,6 +71,42 @@ MeanMethod = Literal["hybrid", "piecewise", "duchi"]
 
 DensitySmoothing = Literal["averaged", "em"]
 """How a distribution is estimated from local reports."""
+
+BanditMethod = Literal["ucb", "thompson"]
+"""How a bandit chooses an arm: by an upper bound, or by a draw."""
+
+GenomeScore = Literal["homer", "likelihood"]
+"""How an attacker compares a genome with published frequencies."""
+
+QuantileBars = Literal["rows", "values"]
+"""What error bars of quantiles are counted in: rows, or the unit of the column."""
+
+DateUnit = Literal["year", "quarter", "month", "week", "day", "hour", "minute"]
+"""What the first moment of is taken."""
+
+DateStep = Literal["day", "week", "month", "quarter", "year"]
+"""How far the dates of a range lie apart."""
+
+EstimateGrade = Literal["certified", "modelled"]
+"""What stands behind a number of a synthetic table: unbiased with an error bar, or what a model says."""
+
+JoinName = Literal["inner", "left"]
+"""Which rows a join keeps: those that match, or all on the left."""
+
+LossName = Literal["squared", "logistic", "softmax", "poisson"]
+"""The loss of a linear or additive model."""
+
+LossReduction = Literal["mean", "sum"]
+"""What a loss does over a batch."""
+
+MissingNumber = Literal["drop", "low", "middle", "high"]
+"""What a value that is no number stands for in a sum."""
+
+MissingValue = Literal["drop", "middle"]
+"""What a value that is no number stands for in a mean."""
+
+RuleName = Literal["auto", "either", "pure", "zero-concentrated", "renyi", "gaussian"]
+"""The rule by which an account admits releases."""
 
 ReadoutWord = Literal["running", "instant"]
 """What a stream publishes at each step: the sum so far, or the step by itself."""

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import describe_system_error
 
 if TYPE_CHECKING:
     import logging
@@ -42,6 +43,12 @@ def keep_private_log(path: str | os.PathLike[str]) -> None:
     """Write the reasons of failures to a file that its owner alone can read (mode 0600), one JSON object a line.
 
     The file holds what engines said about private rows, and the statements that ran. Keep it where the data are kept.
+
+    Args:
+        path: of the file; it is begun where there is none, and refused where others can read it.
+
+    >>> import pathlib, tempfile
+    >>> keep_private_log(pathlib.Path(tempfile.mkdtemp()) / "private.log")
     """
     place = os.path.abspath(os.fspath(path))  # noqa: PTH100  (a link is to be refused, not followed)
     if place in _kept:
@@ -53,7 +60,7 @@ def keep_private_log(path: str | os.PathLike[str]) -> None:
         file = os.open(place, flags, 0o600)
     except OSError as error:
         raise InvalidParameter(
-            "core.log_not_writable", parameter="path", path=str(path), reason=error.strerror
+            "core.log_not_writable", parameter="path", path=str(path), reason=describe_system_error(error)
         ) from None
     if os.name == "posix" and os.fstat(file).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         os.close(file)

@@ -30,9 +30,9 @@ class PaidShare:
     left: float
 
     def __str__(self) -> str:
-        also = f" and delta {self.delta:.3g}" if self.delta else ""
-        paid = f"{self.measure} {self.cost:.4g}{also} from account {self.account!r}"
-        return f"{paid}: {self.spent:.4g} of {self.limit:.4g} spent, {self.left:.4g} left"
+        cost = _write_cost(self.measure, self.cost, self.delta)
+        numbers = {"spent": f"{self.spent:.4g}", "limit": f"{self.limit:.4g}", "left": f"{self.left:.4g}"}
+        return say("core.share_paid", cost=cost, account=self.account, **numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,13 @@ class Receipt:
     and delta, where the account's measure is another one and its limit was given with a delta. `payers` are all who
     paid, each by its own rule: the accounts of the release, those above them, and their population. `more` is how many
     more payments like this one fitted when it was made; None where it is free, or where that is not known.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
+    >>> release = account.open(laplace(Count(), unit=mosha.Row(), epsilon=1)).step([1, 2, 3])
+    >>> release.receipt.account
+    'visits'
     """
 
     account: str
@@ -81,14 +88,13 @@ class Receipt:
         return max(0.0, self.limit - self.spent) if self.left is None else self.left
 
     def __str__(self) -> str:
-        also = f" and delta {self.delta:.3g}" if self.delta else ""
-        also += f" (all spending so far: {self.spent_as})" if self.spent_as else ""
-        more = "" if self.more is None else f", about {self.more:,} more like this one"
+        cost = _write_cost(self.measure, self.cost, self.delta)
+        cost += say("core.receipt_so_far", spent=str(self.spent_as)) if self.spent_as else ""
+        numbers = {"spent": f"{self.spent:.4g}", "limit": f"{self.limit:.4g}", "left": f"{self.remaining:.4g}"}
+        paid = say("core.receipt_paid", cost=cost, account=self.account, **numbers)
+        more = "" if self.more is None else say("core.receipt_more", count=f"{self.more:,}")
         others = "".join(f"; {share}" for share in self.payers if share.account != self.account)
-        return (
-            f"paid {self.measure} {self.cost:.4g}{also} from account {self.account!r}: {self.spent:.4g} of "
-            f"{self.limit:.4g} spent, {self.remaining:.4g} left{more}{others}; hidden: {self.unit.describe()}"
-        )
+        return f"{paid}{more}{others}{say('core.receipt_hidden', unit=self.unit.describe())}"
 
     def __repr__(self) -> str:
         return f"<Receipt {self}>"
@@ -131,6 +137,13 @@ class Release(Shown):
     Guarantee:
         Whatever is computed from `value` alone is as private as `value` (post-processing), so `map`, `error` and
         `plot` are free.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
+    >>> release = account.open(laplace(Count(), unit=mosha.Row(), epsilon=1)).step([1, 2, 3])
+    >>> release.error(0.95), release.map(lambda count: max(0, count)).value >= 0
+    (3.0, True)
     """
 
     value: Any
@@ -151,7 +164,7 @@ class Release(Shown):
             raise InvalidParameter("core.no_error_bar")
         return self._error(strict_probability("confidence", confidence), self.value)
 
-    def map(self, function: Callable[[Any], Any]) -> Release:
+    def map(self, function: Callable[[object], object]) -> Release:
         """Post-processing: free, under the same receipt."""
         return replace(self, value=function(self.value), _error=None, _draw=None)
 
@@ -161,9 +174,27 @@ class Release(Shown):
             raise InvalidParameter("core.no_picture")
         return self._draw(self.value, self.error_or_none())
 
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Plain data: the value, its error bar (None if it has none) and the receipt.
+
+        Args:
+            confidence: of the error bar.
+        """
+        bar = None if self._error is None else _to_plain(self.error(confidence))
+        return {"value": _to_plain(self.value), "error": bar, "receipt": self.receipt.to_dict()}
+
     def error_or_none(self) -> Any:
         """What a picture shows: nothing where an answer has no error bar, whose picture may be drawn all the same."""
         try:
             return self.error(0.95)
         except InvalidParameter:
             return None
+
+
+def _to_plain(value: Any) -> Any:
+    """Arrays and their numbers as lists and plain numbers."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _write_cost(measure: str, cost: float, delta: float) -> str:
+    return f"{measure} {cost:.4g}" + (say("core.receipt_delta", delta=f"{delta:.3g}") if delta else "")

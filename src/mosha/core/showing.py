@@ -18,6 +18,7 @@ __all__ = [
     "Shown",
     "digits_of",
     "draw_bars",
+    "make_list_card",
     "make_value_card",
     "summarize_value",
     "write_number",
@@ -201,6 +202,31 @@ def summarize_value(value: object, error: object = None) -> str:
     if isinstance(plain, list | tuple):
         return f"{len(plain):,} {'numbers' if _are_numbers(plain) else 'values'}"
     return ", ".join(map(str, plain)) if isinstance(plain, dict) else type(value).__name__
+
+
+def make_list_card(
+    title: str,
+    heads: tuple[str, str],
+    labels: Sequence[object],
+    numbers: Sequence[float],
+    errors: Sequence[float],
+    *,
+    facts: Sequence[tuple[str, str]] = (),
+    notes: Sequence[str] = (),
+) -> Card:
+    """Released numbers with a label and a bar each.
+
+    >>> print(make_list_card("Tea", ("kind", "share"), ["green"], [0.1234], [0.02]).write_text())
+    Tea
+      kind   share      ±
+      green  0.123  0.020
+    """
+    drawn = draw_bars(numbers, errors)
+    lines: list[list[str | Bar]] = [
+        [str(label), write_number(number, error), write_number(error, error), bar]
+        for label, number, error, bar in zip(labels, numbers, errors, drawn, strict=True)
+    ]
+    return Card(title=title, facts=facts, heads=[*heads, "±", ""], lines=lines, notes=notes)
 
 
 def make_value_card(value: object, error: object = None, *, title: str = "", notes: Sequence[str] = ()) -> Card:

@@ -27,23 +27,13 @@ from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import Language, Phrase, phrase, say
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, positive_integer
 
 __all__ = [
-    "Client",
-    "Edge",
-    "Example",
-    "Member",
-    "Neighbors",
-    "Node",
-    "Own",
-    "Person",
-    "Reading",
-    "Row",
-    "Unit",
-    "Window",
+    "Client", "Edge", "Example", "Member", "Neighbors", "Node", "Own", "Person", "Reading", "Row", "Unit", "Window",
     "write_as_stored",
-]
+]  # fmt: skip
 
 LONGEST = 300  # characters of the name of a population
 
@@ -98,7 +88,13 @@ def _limit() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """The root of all units; `neighbours` is always said, `of` names the population where there is one."""
+    """The root of all units; `neighbours` is always said, `of` names the population where there is one.
+
+    >>> Person("patient", at_most=3).describe()
+    "one person (all rows of one 'patient') is added or removed"
+    >>> Unit.from_dict(Row().to_dict()) == Row()
+    True
+    """
 
     neighbours: Neighbors = Neighbors.ADD_REMOVE
     of: str | None = None
@@ -231,6 +227,9 @@ class Member(Unit):
 
     The unit of the population's own account: it pays for whatever hides a whole person of that population, provided
     that the neighbours are of the same kind. Nothing is measured at this unit itself.
+
+    >>> Member(of="patients").covers(Person("who", of="patients"))
+    True
     """
 
     whole_person: ClassVar[bool] = True
@@ -244,11 +243,15 @@ class Member(Unit):
         return other.whole_person and other.of == self.of and other.neighbours is self.neighbours
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Row(Unit):
     """One row. `at_most` says how many rows one person may own, without naming whose they are.
 
     Nothing in the data identifies the owner of a row, so `at_most` cannot be enforced: it is part of the promise.
+
+    >>> Row().describe()
+    'one row is added or removed'
     """
 
     at_most: int = 1
@@ -265,12 +268,16 @@ class Row(Unit):
         return phrase("core.noun_person_with_rows", rows=self.at_most)
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Person(Unit):
     """All rows that share one value of `column`.
 
     Limits, each enforced on every person's rows alone: `at_most` rows, `groups` groups,
     `per_group` rows in one group, `total` for the norm of all that a person contributes.
+
+    >>> Person("patient").describe()
+    "one person (all rows of one 'patient') is added or removed"
     """
 
     column: str
@@ -290,16 +297,25 @@ class Person(Unit):
         return phrase("core.noun_person", column=self.column)
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Reading(Unit, stored_as="Event"):
-    """One reading of one person at one time (the unit of streams, not a price: see `mosha.events`)."""
+    """One reading of one person at one time (the unit of streams, not a price: see `mosha.events`).
+
+    >>> Reading().describe()
+    'one reading is added or removed'
+    """
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Window(Unit):
     """All that one person (one value of `column`) does within any `steps` consecutive steps of a stream.
 
     What a person does in windows that do not overlap is not hidden together: the promise is for each window.
+
+    >>> Window("who", steps=7).steps
+    7
     """
 
     column: str
@@ -316,36 +332,61 @@ class Window(Unit):
         return phrase("core.noun_window", column=self.column, steps=self.steps)
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Edge(Unit):
-    """One edge of a graph; the vertices are public."""
+    """One edge of a graph; the vertices are public.
+
+    >>> Edge().describe()
+    'one edge is added or removed'
+    """
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Node(Unit):
-    """One vertex with all its edges; projection enforces `max_degree`."""
+    """One vertex with all its edges; projection enforces `max_degree`.
+
+    >>> Node().describe()
+    'one vertex with all its edges is added or removed'
+    """
 
     max_degree: int | None = _limit()
     whole_person: ClassVar[bool] = True
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Example(Unit):
-    """One training example."""
+    """One training example.
+
+    >>> Example().describe()
+    'one training example is added or removed'
+    """
 
     whole_person: ClassVar[bool] = True
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Client(Unit):
-    """One client of a federation with all its data."""
+    """One client of a federation with all its data.
+
+    >>> Client().describe()
+    'one client with all its data is added or removed'
+    """
 
     whole_person: ClassVar[bool] = True
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Own(Unit, stored_as="Self"):
-    """The owner of the device: any value could have been any other."""
+    """The owner of the device: any value could have been any other.
+
+    >>> Own().describe()
+    "the device's own value is replaced by another"
+    """
 
     neighbours: Neighbors = field(default=Neighbors.REPLACE_ONE, kw_only=True)
     whole_person: ClassVar[bool] = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,9 +10,9 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
-from mosha.core.unit import Neighbors, Unit, write_as_stored
+from mosha.core.names.deprecation import warn_of_old_name
+from mosha.core.unit import Neighbors, Unit
 from mosha.exact.bounding import rows_per_unit
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "Statistic",
     "Steps",
     "check_statistic",
-    "fingerprint",
     "root_up",
     "sum_sensitivity",
 ]
@@ -117,22 +115,6 @@ def check_statistic(statistic: object) -> Statistic:
         others = {"Quantile": "exact.quantile_elsewhere", "SumAndCount": "exact.sum_and_count_elsewhere"}
         raise InvalidParameter(others.get(name, "exact.not_a_statistic"), parameter="statistic", kind=name)
     return statistic
-
-
-def fingerprint(statistic: object, unit: Unit, *parameters: object) -> str:
-    """What tells this question from others of the same price: a payment's key finds no answer to another one.
-
-    Public things alone go in. A statistic without a text of its own is known by the name of its class.
-
-    >>> from mosha.core.unit import Row
-    >>> count = fingerprint("count", Row())
-    >>> count == fingerprint("count", Row()), count == fingerprint("sum", Row())
-    (True, False)
-    """
-    kind = type(statistic)
-    plain = getattr(kind, "__repr__", None) is object.__repr__
-    text = f"{kind.__module__}.{kind.__qualname__}" if plain else write_as_stored(statistic)
-    return hashlib.sha256(write_as_stored((text, unit, parameters)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def root_up(square: int) -> float:

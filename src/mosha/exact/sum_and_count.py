@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.core.options import choose
+from mosha.core.options import MissingValue, choose
 from mosha.core.unit import Neighbors, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_numbers
@@ -42,7 +42,7 @@ class SumAndCount(RenamedMethods):
 
     between: tuple[float, float]
     column: str | None = None
-    missing: str = "drop"
+    missing: MissingValue = "drop"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "between", check_bounds("mean", self.between))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.number import positive, positive_integer
-from mosha.core.options import choose
+from mosha.core.options import MissingNumber, choose
 from mosha.core.unit import Neighbors, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import check_order, clip_numbers, clip_vectors
@@ -18,8 +18,6 @@ from mosha.exact.grid import check_bounds, grid_for, power_of_two, round_to_grid
 from mosha.exact.statistic import RenamedMethods, Sensitivity, Steps, root_up, sum_sensitivity
 
 __all__ = ["ClippedSum", "VectorSum"]
-
-_MISSING = ("drop", "low", "middle", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,7 @@ class ClippedSum(RenamedMethods):
 
     between: tuple[float, float]
     column: str | None = None
-    missing: str = "drop"
+    missing: MissingNumber = "drop"
     grid: float = 0.0
     labels: ClassVar[None] = None
 
@@ -59,7 +57,7 @@ class ClippedSum(RenamedMethods):
         if magnitude > grid * 2.0**50:
             raise InvalidParameter("exact.grid_too_fine", parameter="grid")
         object.__setattr__(self, "grid", grid)
-        choose("missing", self.missing, _MISSING)
+        choose("missing", self.missing, MissingNumber)
 
     def _range(self) -> tuple[int, int]:
         low, high = round_to_grid(np.array(self.between), self.grid).tolist()

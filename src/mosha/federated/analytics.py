@@ -1,4 +1,4 @@
-"""Federated analytics: histograms, means and quantiles over clients, opened by secure aggregation alone."""
+"""Federated analytics: histograms, means, quantiles and popular texts, opened by secure aggregation alone."""
 
 from __future__ import annotations
 
@@ -14,26 +14,34 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import check_bounds, enlarge_scale
-from mosha.exact.statistic import fingerprint, root_up
-from mosha.federated.plan import check_count
+from mosha.exact.statistic import root_up
+from mosha.federated.plans.plan import check_count
+from mosha.federated.plans.secure_plan import SecureFederation
 from mosha.federated.secure.keys import Ring
 from mosha.federated.secure.session import Session
 from mosha.federated.secure.simulation import securely_summed
-from mosha.federated.shared_noise import SecureFederation
+from mosha.federated.share_error import ShareError
+from mosha.local.collect.hitters import find_hitters
+from mosha.local.collect.sum_tables import SumTables
+from mosha.local.heavy_hitters import check_alphabet, check_buckets
+from mosha.local.protocols.prefixes import Prefixes
 from mosha.mechanisms.error_bars import GaussianError
-from mosha.mechanisms.priced_plan import PricedPlan
+from mosha.mechanisms.plans.priced_plan import PricedPlan
 from mosha.noise import discrete_gaussian
 
-__all__ = ["Analytics", "histogram", "mean", "quantile"]
+__all__ = ["Analytics", "heavy_hitters", "histogram", "mean", "quantile"]
 
 _SHARE = 16  # steps: the least noise of one client; see `shared_noise.md`
 _RING = 1 << 32
 _MOST = 1 << 30  # steps: neither sums nor noise reach it
+_ROWS = 4  # tables for each length of a text: a value must stand out in all of them
+_MOST_BUCKETS = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +60,10 @@ class Analytics(PricedPlan):
         As for `Distributed`, with sensitivity sqrt(square) units: a client adds whole numbers whose squares sum to at
         most `square` units squared, which is checked on the client, or zeros with its noise. A value that cannot be
         read counts as none.
+
+    >>> question = mean(between=(0, 10), clients=100, survivors=60, epsilon=1, delta=1e-6)
+    >>> question.name, question.coordinates
+    ('mean', 2)
     """
 
     name: str
@@ -140,12 +152,17 @@ class Analytics(PricedPlan):
             event=self.event_after(1),
             delta=self.delta,
             step=self._step,
-            error=GaussianError(wide, 1 / self.units, self.coordinates) if self.name == "histogram" else None,
+            error=self._error(wide),
             name=f"federated {self.name}",
             question=self.question,
         )
 
-    def _step(self, state: Any, values: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def _error(self, wide: float) -> Any:
+        if self.name == "accuracy":
+            return ShareError(wide / self.units)
+        return GaussianError(wide, 1 / self.units, self.coordinates) if self.name == "histogram" else None
+
+    def _step(self, state: object, values: Any, ask: object, rng: Rng) -> tuple[Any, Any]:
         if isinstance(values, SecureFederation):
             opened = values.secure_sum(values.clients(), ask)
             self._check_enough(opened.survivors)
@@ -164,8 +181,8 @@ def _ask(
     name: str,
     coordinates: int,
     square: int,
-    encode: Callable[[Any, int], NDArray[np.int64]],
-    decode: Callable[[NDArray[np.float64]], Any],
+    encode: Callable[[object, int], NDArray[np.int64]],
+    decode: Callable[[NDArray[np.float64]], object],
     about: object,
     *,
     clients: int,
@@ -221,6 +238,9 @@ def mean(*, between: tuple[float, float], clients: int, survivors: int, epsilon:
     """The mean of one number of each client, clamped into `between`; who has none is left out.
 
     Clients add their number as a distance from the middle, and a one; the answer is the noisy sum over the noisy count.
+
+    >>> mean(between=(0, 10), clients=100, survivors=60, epsilon=1, delta=1e-6).clients
+    100
     """
     low, high = check_bounds("mean", between)
     middle, half = low / 2 + high / 2, high / 2 - low / 2
@@ -247,7 +267,11 @@ def quantile(
     delta: float,
     bins: int = 64,
 ) -> Analytics:
-    """The value below which a share `at` of clients lies, from a private histogram of `bins` parts of `between`."""
+    """The value below which a share `at` of clients lies, from a private histogram of `bins` parts of `between`.
+
+    >>> quantile(at=0.5, between=(0, 10), clients=100, survivors=60, epsilon=1, delta=1e-6, bins=16).coordinates
+    16
+    """
     share, parts = strict_probability("at", at), check_count("bins", bins, at_most=1 << 20)
     low, high = check_bounds("quantile", between)
     edges = np.linspace(low, high, parts + 1)
@@ -266,3 +290,51 @@ def quantile(
 
     terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
     return _ask("quantile", parts, 1, encode, decode, (share, low, high, parts), **terms)
+
+
+def heavy_hitters(
+    *,
+    longest: int,
+    clients: int,
+    survivors: int,
+    epsilon: float,
+    delta: float,
+    alphabet: Sequence[str] | None = None,
+    buckets: int = 2048,
+    kept: int = 256,
+) -> Analytics:
+    """Which texts many clients have, without a list of them: rows of `value`, `count` and `error` (95%).
+
+    A client adds a one to four tables for each length of how its text may begin, in one round. Tables are searched as
+    those of `mosha.local.HeavyHitters` are.
+
+    Args:
+        longest: how much of a text is told, in bytes of UTF-8 or in members of `alphabet`; the rest is cut.
+        clients: how many are expected.
+        survivors: the least number of honest ones in the sum.
+        epsilon: of the answer.
+        delta: of the answer.
+        alphabet: the characters of texts; a list of words makes values lists of words.
+        buckets: of one table; a message has four bytes for each bucket of each table.
+        kept: how many beginnings are followed at a time.
+
+    >>> asked = heavy_hitters(longest=6, alphabet="abcdefgh", clients=1000, survivors=900, epsilon=2, delta=1e-6)
+    >>> asked.coordinates, asked.square
+    (16384, 8)
+    """
+    size = check_buckets(buckets, _MOST_BUCKETS)
+    code = Prefixes(check_count("longest", longest), check_alphabet(alphabet), size, _ROWS)
+    tables, follow = code.levels * _ROWS, check_count("kept", kept)
+
+    def encode(value: object, units: int) -> NDArray[np.int64]:
+        steps = np.zeros((tables, size), np.int64)
+        steps[np.arange(tables), code.buckets_of(value)] = units
+        return steps.reshape(-1)
+
+    def decode(total: NDArray[np.float64]) -> list[dict[str, Any]]:
+        found = SumTables(total.reshape(code.levels, _ROWS, size))
+        return find_hitters(code, found, clients, kept=follow, confidence=0.95).table()
+
+    terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
+    about = (code.longest, code.alphabet, size, follow)
+    return _ask("heavy hitters", tables * size, tables, encode, decode, about, **terms)

@@ -25,6 +25,10 @@ class Checkpoint:
 
     Args:
         folder: the path of the folder; it is made when something is first written.
+
+    >>> import tempfile
+    >>> Checkpoint(tempfile.mkdtemp()).latest() is None
+    True
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

@@ -14,7 +14,12 @@ __all__ = ["Ask", "Block", "Federation", "accept_updates"]
 
 @dataclass(frozen=True)
 class Ask:
-    """What a round asks of its clients; public. `weights` is the model so far, flat; `config` whatever they need."""
+    """What a round asks of its clients; public. `weights` is the model so far, flat; `config` whatever they need.
+
+    >>> import numpy as np
+    >>> Ask(number=1, weights=np.zeros(3)).weights.shape
+    (3,)
+    """
 
     number: int
     weights: NDArray[Any]
@@ -23,7 +28,12 @@ class Ask:
 
 @dataclass(frozen=True)
 class Block:
-    """What some clients sent: one row for each. `weights` are claims about how much each should count."""
+    """What some clients sent: one row for each. `weights` are claims about how much each should count.
+
+    >>> import numpy as np
+    >>> len(Block(clients=["a", "b"], updates=np.zeros((2, 3))).clients)
+    2
+    """
 
     clients: Sequence[Hashable] = field(repr=False)
     updates: NDArray[Any] = field(repr=False)
@@ -35,11 +45,24 @@ class Federation(Protocol):
 
     `clients` gives distinct names. `updates` sends `ask` to those that were chosen and gives what came back,
     in any number of blocks; who sends nothing is simply missing.
+
+    >>> import numpy as np
+    >>> class Listed:
+    ...     def clients(self):
+    ...         return ["a", "b"]
+    ...     def updates(self, chosen, ask):
+    ...         yield Block(list(chosen), np.ones((len(chosen), ask.weights.size)))
+    >>> [block.updates.shape for block in Listed().updates(["a"], Ask(1, np.zeros(3)))]
+    [(1, 3)]
     """
 
-    def clients(self) -> Sequence[Hashable]: ...
+    def clients(self) -> Sequence[Hashable]:
+        """The names of all clients, each once."""
+        ...
 
-    def updates(self, chosen: Sequence[Hashable], ask: object) -> Iterable[Block]: ...
+    def updates(self, chosen: Sequence[Hashable], ask: object) -> Iterable[Block]:
+        """What the chosen clients answer, in blocks."""
+        ...
 
 
 def accept_updates(blocks: Iterable[Block], chosen: Sequence[Hashable], coordinates: int) -> Iterator[Block]:

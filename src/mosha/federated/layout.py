@@ -47,7 +47,7 @@ class Layout:
         """How many weights are trained."""
         return sum(int(np.prod(shape)) for _, shape, _ in self._trained)
 
-    def flat(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
+    def flatten(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
         """The trained weights as one vector."""
         parts = [np.asarray(arrays[name], np.float64).reshape(-1) for name, _, _ in self._trained]
         return np.concatenate(parts)

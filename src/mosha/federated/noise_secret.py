@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,12 +59,12 @@ class MarkedNoise:
         """The randomness that belongs to a mark."""
         return KeyedRandom(self._secret, "noise", mark)
 
-    def seal(self, mark: bytes, noise: NDArray[Any]) -> bytes:
+    def seal(self, mark: bytes, noise: NDArray[np.generic]) -> bytes:
         """Bytes that tell this very noise from any other, and nothing about it."""
         key = KeyedRandom(self._secret, "seal", mark).bytes(32)
         return hmac.digest(key, np.ascontiguousarray(noise).tobytes(), "sha256")[:16]
 
-    def check(self, mark: bytes, noise: NDArray[Any], seal: bytes) -> None:
+    def check(self, mark: bytes, noise: NDArray[np.generic], seal: bytes) -> None:
         """Refuse noise that is not what was sealed."""
         if not hmac.compare_digest(self.seal(mark, noise), seal):
             raise StateRefused("federated.other_secret", spent="nothing")

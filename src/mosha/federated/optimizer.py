@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosha.core.number import positive, probability
 
-__all__ = ["FedAdam", "FedAvg", "Floats", "OuterOptimizer"]
+__all__ = ["FedAdagrad", "FedAdam", "FedAvg", "FedYogi", "Floats", "OuterOptimizer"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +51,14 @@ class FedAdam:
     """Adam on the server (Reddi et al. 2021), with bias correction.
 
     `floor` is added to the root of the second moment; with noise, choose it near the noise of one coordinate.
+
+    `rate` is the length of a step; `first` and `second` say how much of the last mean and of the last mean of squares
+    stays. Methods take so many `coordinates`, the `weights`, the noisy `update` and the `memory` of earlier ones.
+
+    >>> import numpy as np
+    >>> optimizer = FedAdam(rate=0.1, first=0.0, second=0.0, floor=1.0)
+    >>> optimizer.advance(np.zeros(1), np.ones(1), optimizer.begin(1))[0].round(3)
+    array([0.05])
     """
 
     rate: float = 0.01
@@ -74,3 +82,68 @@ class FedAdam:
         square = self.second * square + (1 - self.second) * update * update
         step = mean / (1 - self.first**count) / (np.sqrt(square / (1 - self.second**count)) + self.floor)
         return weights + self.rate * step, (count, mean, square)
+
+
+@dataclass(frozen=True)
+class FedYogi:
+    """Yogi on the server (Reddi et al. 2021): the second moment moves by a bounded step, so one loud round does less.
+
+    `rate` is the length of a step; `first` and `second` say how much of the last mean and of the last mean of squares
+    stays, `floor` keeps a step from being endless. Methods take so many `coordinates`, the `weights`, the noisy
+    `update` and the `memory` of earlier ones.
+
+    >>> FedYogi(rate=0.1, first=0.0, floor=1.0).advance(np.zeros(1), np.ones(1), (np.zeros(1), np.zeros(1)))[0].round(3)
+    array([0.091])
+    """
+
+    rate: float = 0.01
+    first: float = 0.9
+    second: float = 0.99
+    floor: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for name, check in (("rate", positive), ("first", probability), ("second", probability), ("floor", positive)):
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+
+    def begin(self, coordinates: int) -> tuple[Floats, Floats]:
+        return np.zeros(coordinates), np.zeros(coordinates)
+
+    def advance(
+        self, weights: Floats, update: Floats, memory: tuple[Floats, Floats]
+    ) -> tuple[Floats, tuple[Floats, Floats]]:
+        mean, square = memory
+        mean = self.first * mean + (1 - self.first) * update
+        fresh = update * update
+        square = square - (1 - self.second) * fresh * np.sign(square - fresh)
+        return weights + self.rate * mean / (np.sqrt(square) + self.floor), (mean, square)
+
+
+@dataclass(frozen=True)
+class FedAdagrad:
+    """Adagrad on the server (Reddi et al. 2021): steps shorten with the squares of all rounds.
+
+    Methods take so many `coordinates`, the `weights`, the noisy `update` and the `memory` of earlier ones.
+
+    Args:
+        rate: the length of a step.
+        first: how much of the last mean stays.
+        second: how much of the last mean of squares stays.
+        floor: what is added to the root, so that a step is never endless.
+
+    >>> FedAdagrad(rate=0.1, floor=1.0).advance(np.zeros(1), np.ones(1), np.zeros(1))[0].round(3)
+    array([0.05])
+    """
+
+    rate: float = 0.1
+    floor: float = 1e-3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", positive("rate", self.rate))
+        object.__setattr__(self, "floor", positive("floor", self.floor))
+
+    def begin(self, coordinates: int) -> Floats:
+        return np.zeros(coordinates)
+
+    def advance(self, weights: Floats, update: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        square = memory + update * update
+        return weights + self.rate * update / (np.sqrt(square) + self.floor), square

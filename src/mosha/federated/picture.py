@@ -40,6 +40,10 @@ def accuracy_against_epsilon(histories: Sequence[MeasuredTraining], *, metric: s
     Args:
         histories: trainings whose rounds have metrics; central, client-side and distributed ones side by side.
         metric: what to call it, and which one where the metrics are dictionaries.
+
+    >>> accuracy_against_epsilon([])
+    Traceback (most recent call last):
+    mosha.core.errors.InvalidParameter: ...
     """
     if not isinstance(histories, Sequence) or not histories or not all(hasattr(h, "rounds") for h in histories):
         raise InvalidParameter("federated.picture_without_histories", parameter="histories")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import non_negative, positive
 from mosha.federated.federation import Ask, Block
-from mosha.federated.plan import check_count
+from mosha.federated.plans.plan import check_count
 
 if TYPE_CHECKING:
     import torch
@@ -34,9 +34,19 @@ class Simulation:
     which gives the same numbers to float tolerance. `vectorised` says which: "auto" finds out, and records what is
     done to blocks of one size, so that a loss that changes from round to round needs `vectorised=True`.
 
+    Methods take the `model`, its `loss`, the `batch` and `rate` of local steps, the `weights` that are sent, the
+    `chosen` clients, and what to `ask` them.
+
     Units:
         `examples` is a pair of tensors (inputs, targets), each with one row for each client and within it one for
         each example; `sizes` says how many of them are real where clients own different numbers.
+
+    >>> import torch
+    >>> examples = (torch.zeros(5, 4, 2), torch.zeros(5, 4, dtype=torch.long))  # 5 clients with 4 examples each
+    >>> loss = torch.nn.functional.cross_entropy
+    >>> phones = Simulation(torch.nn.Linear(2, 2), loss, examples, local_steps=1, batch=2, rate=0.1)
+    >>> len(phones.clients()), phones.initial().size
+    (5, 6)
     """
 
     def __init__(
@@ -51,7 +61,7 @@ class Simulation:
         sizes: Sequence[int] | None = None,
         proximal: float = 0.0,
         seed: int = 0,
-        vectorised: bool | str = "auto",
+        vectorised: bool | Literal["auto"] = "auto",
     ) -> None:
         try:
             import torch  # noqa: PLC0415  (an extra, loaded where it is used)
@@ -241,7 +251,7 @@ class Simulation:
         return named
 
 
-def _check_parts(torch: Any, model: Any, loss: Any, examples: Any) -> tuple[Tensor, Tensor]:
+def _check_parts(torch: Any, model: Any, loss: object, examples: object) -> tuple[Tensor, Tensor]:
     """Inputs and targets, where they, the model and the loss are what they should be."""
     if not isinstance(model, torch.nn.Module) or next(model.parameters(), None) is None:
         raise InvalidParameter("federated.not_a_model", parameter="model")

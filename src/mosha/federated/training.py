@@ -18,12 +18,14 @@ from mosha.accounting import Odometer
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, SourceUnavailable
 from mosha.core.event import Event
+from mosha.core.language import say
 from mosha.core.release import Receipt, Release
+from mosha.core.showing import Card, Shown, write_number
 from mosha.federated.federation import Ask, Federation
 from mosha.federated.noise_secret import load_secret
 from mosha.federated.optimizer import Floats
 from mosha.federated.picture import accuracy_against_epsilon
-from mosha.federated.plan import FederatedPlan, first_weights
+from mosha.federated.plans.plan import FederatedPlan, first_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +39,10 @@ class Round:
 
     `epsilon` is what all rounds so far cost at the plan's delta (None where the plan has none); `metrics` is what
     `evaluate` made of the new weights.
+
+    >>> import numpy as np
+    >>> Round(number=1, weights=np.zeros(2), clip=1.0, epsilon=0.5, receipt=None).epsilon
+    0.5
     """
 
     number: int
@@ -47,12 +53,33 @@ class Round:
     metrics: Any = None
 
 
-@dataclass
-class History:
-    """All rounds of a training, for tables and pictures."""
+@dataclass(repr=False)
+class History(Shown):
+    """All rounds of a training, for tables and pictures.
+
+    >>> History().rounds
+    []
+    """
 
     rounds: list[Round] = field(default_factory=list)
     name: str = "federated"
+
+    def __repr__(self) -> str:
+        return f"History({self.name}, {len(self.rounds)} rounds)"
+
+    def make_card(self) -> Card:
+        """Clip, epsilon and metrics of each round."""
+        heads = [say("federated.shown_round"), say("mechanisms.shown_clip"), "epsilon", say("federated.shown_metrics")]
+        lines = [
+            [
+                f"{r.number:,}",
+                f"{r.clip:.4g}",
+                "" if r.epsilon is None else f"{r.epsilon:.3f}",
+                _write_metrics(r.metrics),
+            ]
+            for r in self.rounds
+        ]
+        return Card(title=self.name, heads=heads, lines=lines, numbers=0)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -70,6 +97,11 @@ class History:
         return accuracy_against_epsilon([self])
 
 
+def _write_metrics(metrics: object) -> str:
+    """What an evaluation on public data said, in a few words."""
+    return "" if metrics is None else write_number(metrics) if isinstance(metrics, float) else str(metrics)[:80]
+
+
 def train(
     plan: FederatedPlan,
     federation: Federation,
@@ -78,7 +110,7 @@ def train(
     account: Account,
     key: str | None = None,
     config: object = None,
-    evaluate: Callable[[NDArray[np.float64]], Any] | None = None,
+    evaluate: Callable[[NDArray[np.float64]], object] | None = None,
     retries: int = 0,
     secret: str | os.PathLike[str] | None = None,
 ) -> Iterator[Round]:
@@ -102,6 +134,19 @@ def train(
         secret: the path of a file that is made where there is none, for correlated noise (`bands` above 1) under a key:
             the noise of rounds that were answered is made again from it. Keep it as you keep the data: whoever has it
             and the ledger can take the noise away.
+
+    >>> import numpy as np
+    >>> import mosha
+    >>> from mosha.federated import Block, ServerSide
+    >>> class Listed:
+    ...     def clients(self):
+    ...         return range(50)
+    ...     def updates(self, chosen, ask):
+    ...         yield Block(list(chosen), np.ones((len(chosen), 3)))
+    >>> plan = ServerSide(rounds=2, clients=50, rate=0.5, clip=1.0).calibrate(epsilon=5, delta=1e-5)
+    >>> account = mosha.Ledger.memory().account("phones", unit=mosha.Client(), epsilon=5, delta=1e-5)
+    >>> [done.number for done in train(plan, Listed(), np.zeros(3), account=account)]
+    [1, 2]
     """
     weights = first_weights(initial)
     _check(plan, federation, account, evaluate, retries)
@@ -121,6 +166,8 @@ def _check(plan: object, federation: object, account: object, evaluate: object, 
     asks = any(callable(getattr(federation, do, None)) for do in ("updates", "secure_sum"))
     if not (callable(getattr(federation, "clients", None)) and asks):
         raise InvalidParameter("federated.not_a_federation", parameter="federation", spent="nothing")
+    if isinstance(plan, FederatedPlan) and not plan.takes(federation):
+        raise InvalidParameter("federated.sums_of_examples_needed", parameter="federation", spent="nothing")
     if not isinstance(account, Account):
         raise InvalidParameter("federated.not_an_account", parameter="account", spent="nothing")
     if evaluate is not None and not callable(evaluate):
@@ -142,7 +189,7 @@ def _secret_option(plan: FederatedPlan, key: str | None, secret: str | os.PathLi
 class _Asking:
     """A run that is stepped through, with retries where nobody could be reached."""
 
-    def __init__(self, run: Run, federation: Federation, config: Any, retries: int) -> None:
+    def __init__(self, run: Run, federation: Federation, config: object, retries: int) -> None:
         self.run, self.federation, self.config, self.retries = run, federation, config, retries
 
     def step(self, number: int, weights: Floats) -> Release:

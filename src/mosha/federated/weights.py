@@ -16,6 +16,9 @@ class Weights:
     Guarantee:
         A client's clipped update is multiplied by min(claim, at_most) / at_most, between 0 and 1, whatever was
         claimed: the bound on its length stays. `typical` is public and enters the division alone.
+
+    >>> Weights(at_most=100, typical=20).typical
+    20.0
     """
 
     at_most: float

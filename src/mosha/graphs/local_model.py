@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteLaplace, RandomizedResponse
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge
@@ -29,7 +30,15 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import secure
 from mosha.noise.unbounded import unbounded_laplace
 
-__all__ = ["compare_models", "degree_report", "local_degrees", "local_triangles", "neighbour_report", "triangle_report"]
+__all__ = [
+    "compare_models",
+    "degree_report",
+    "find_degree_distribution",
+    "local_degrees",
+    "local_triangles",
+    "neighbour_report",
+    "triangle_report",
+]
 
 FINE = 1 << 10
 MOST_VERTICES = 8000
@@ -104,6 +113,47 @@ def local_degrees(epsilon: float, *, count: int) -> Measurement:
     return Measurement(unit=Edge(), event=event, step=step, name="local degrees", question=f"local degrees:{count}")
 
 
+@explain_wrong_calls
+def find_degree_distribution(
+    reports: NDArray[np.int64], *, epsilon: float, most: int, rounds: int = 200
+) -> NDArray[np.float64]:
+    """The share of vertices of each degree 0, ..., `most`, from reports with noise: deconvolution, post-processing.
+
+    The likeliest distribution for Laplace noise of scale 2 / epsilon, by expectation and maximization; neighboring
+    degrees are averaged lightly in each round, without which the likeliest one is a few spikes.
+
+    Units:
+        Shares of all vertices, with sum 1.
+
+    Args:
+        reports: what `degree_report` sent, one number for each vertex.
+        epsilon: that of the reports.
+        most: the highest degree that is considered: a public number.
+        rounds: of expectation and maximization.
+
+    >>> rng = np.random.default_rng(1)
+    >>> noisy = rng.choice([3, 30], 4000) + np.rint(rng.laplace(0, 2, 4000)).astype(int)
+    >>> share = find_degree_distribution(noisy, epsilon=1, most=50)
+    >>> bool(share[:12].sum() > 0.45), bool(share[24:38].sum() > 0.4)
+    (True, True)
+    """
+    noisy = np.asarray(reports)
+    if noisy.ndim != 1 or noisy.size == 0 or noisy.dtype.kind not in "iu":
+        raise InvalidParameter("graphs.not_degree_reports", parameter="reports")
+    degrees = np.arange(positive_integer("most", most) + 1)
+    values, counts = np.unique(noisy, return_counts=True)
+    likely = np.exp(-np.abs(values[:, None] - degrees[None, :]) * (epsilon / 2))
+    likely = np.maximum(likely, 1e-300)
+    share = np.full(degrees.size, 1 / degrees.size)
+    for _ in range(positive_integer("rounds", rounds)):
+        joint = likely * share
+        share = (counts[:, None] * joint / joint.sum(axis=1, keepdims=True)).sum(axis=0) / noisy.size
+        padded = np.pad(share, 1, mode="edge")
+        share = (padded[:-2] + 6 * padded[1:-1] + padded[2:]) / 8
+        share /= share.sum()
+    return share
+
+
 def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
     """Two rounds (after Imola, Murakami and Chaudhuri 2021): noisy neighbour lists, then counts against them.
 
@@ -141,8 +191,16 @@ def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
     )
 
 
+@explain_wrong_calls
 def compare_models(graph: Graph, *, epsilon: float, draws: int = 20) -> tuple[dict[str, tuple[float, float]], Any]:
-    """Mean relative errors on a *public* graph, central and local side by side, and a picture (extra `plot`)."""
+    """Mean relative errors on a *public* graph, central and local side by side, and a picture (extra `plot`).
+
+    >>> import mosha
+    >>> graph = mosha.graphs.Graph.of([(0, 1), (1, 2), (2, 0), (2, 3)], vertices=4)
+    >>> errors, picture = compare_models(graph, epsilon=1, draws=2)
+    >>> "edges" in errors
+    True
+    """
     n, cap = graph.vertices, max(graph.highest_degrees()[0], 2)
     from mosha.graphs.statistics.counting import edges  # noqa: PLC0415  (central questions, for the comparison alone)
 

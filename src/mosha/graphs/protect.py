@@ -10,6 +10,7 @@ from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
 from mosha.core.options import ArcReading, SubgraphMethod, SyntheticGraph
 from mosha.core.showing import Card, Shown
@@ -33,6 +34,7 @@ MOST_BINS = 1 << 12
 """Of a degree histogram unless `up_to` says more: a public number, as noise is drawn for every entry."""
 
 
+@explain_wrong_calls
 def protect(
     source: object,
     *,
@@ -78,9 +80,20 @@ def protect(
     return ProtectedGraph(read(source, vertices=vertices, directed=directed, columns=columns), unit, account)
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, repr=False)
 class ProtectedGraph(Shown):
-    """Questions that may be asked of a graph. Nothing is spent before `release`."""
+    """Questions that may be asked of a graph. Nothing is spent before `release`.
+
+    `graph` is what is behind the glass, `unit` whose presence is hidden, `account` who pays. Methods take public
+    numbers alone: `leaves` of a star, `max_degree` where degrees are cut, `k`, `partitions` to choose from, the
+    `density` that is assumed, a `kind`, a `method`.
+
+    >>> import mosha
+    >>> friends = mosha.graphs.protect([(0, 1), (1, 2)], vertices=50, unit=mosha.Edge())
+    >>> friends.edges().forecast(epsilon=1)
+    3.0
+    """
 
     graph: AnyGraph = field(repr=False)
     unit: Unit

@@ -13,9 +13,10 @@ from mosha.accounting.measures import concentrated
 from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
-from mosha.core.fingerprint import fingerprint
+from mosha.core.fingerprint import fingerprint_plan
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import strict_probability
 from mosha.core.question import choose_budget, find_least_budget
 from mosha.core.release import Receipt, Release
@@ -23,6 +24,7 @@ from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.data.reading import read
+from mosha.graphs.statistics.directed import DirectedGraph
 
 __all__ = ["VERBS", "Answer", "Question"]
 
@@ -50,10 +52,21 @@ VERBS = frozenset(
 )
 """The methods of a protected graph that make a question."""
 
+ARC_VERBS = frozenset(["arcs", "feed_forward_loops", "in_degrees", "out_degrees"])
+"""The methods of a protected directed graph that make a question."""
 
+
+@explain_wrong_calls
 @dataclass(frozen=True, repr=False)
 class Answer(Shown):
-    """A private answer: its value, its error bar, its receipt. `details` holds whatever else was released with it."""
+    """A private answer: its value, its error bar, its receipt. `details` holds whatever else was released with it.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("graph", unit=mosha.Edge(), epsilon=2)
+    >>> friends = mosha.graphs.protect([(0, 1), (1, 2)], vertices=50, unit=mosha.Edge(), account=account)
+    >>> friends.edges().release(epsilon=1).error(0.95)
+    3.0
+    """
 
     value: Any
     details: dict[str, Any]
@@ -82,7 +95,7 @@ class Answer(Shown):
         """A picture of the answer with its error bars (needs the extra `plot`)."""
         return self.release.plot()
 
-    def map(self, function: Callable[[Any], Any]) -> Answer:
+    def map(self, function: Callable[[object], object]) -> Answer:
         """Post-processing: free, under the same receipt.
 
         Args:
@@ -104,6 +117,7 @@ class Answer(Shown):
         return {"value": _to_plain(self.value), "error": bar, "details": details, "receipt": self.receipt.to_dict()}
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Question(Shown):
     """One question about one protected graph; it holds public facts and a reference to the graph, and no answer.
@@ -133,7 +147,7 @@ class Question(Shown):
     verb: str
     build: Callable[[float, float], Measurement]
     options: Mapping[str, object] = field(default_factory=dict)
-    graph: AnyGraph
+    graph: AnyGraph | DirectedGraph
     account: Account | None = None
     sensitivity: float | None = None
     guess: Callable[[Graph], Mapping[str, float] | None] | None = None
@@ -157,7 +171,7 @@ class Question(Shown):
     def fingerprint(self) -> str:
         """What tells this question from others that cost the same: a hash of its public fields."""
         options = {name: _to_plain(value) for name, value in sorted(self.options.items())}
-        return fingerprint("graph", self.unit, self.vertices, self.verb, options)
+        return fingerprint_plan("graph", self.unit, self.vertices, self.verb, options)
 
     def measurement(self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Measurement:
         """The whole release as one measurement; give its step a graph.
@@ -319,17 +333,24 @@ class Question(Shown):
         return {"graph": self.verb, "options": options, "unit": self.unit.to_dict(), "vertices": self.vertices}
 
     @staticmethod
-    def from_dict(graph: object, data: Mapping[str, Any]) -> Question:
+    def from_dict(graph: object, data: Mapping[str, object]) -> Question:
         """The question that `to_dict` described, about this graph; anything else is refused.
 
         Args:
-            graph: the protected graph to ask, with the same unit and as many vertices.
+            graph: the protected graph to ask, directed or not, with the same unit and as many vertices.
             data: what `to_dict` gave.
+
+        >>> import mosha
+        >>> genes = mosha.graphs.protect_arcs([(0, 1), (1, 2)], vertices=10)
+        >>> Question.from_dict(genes, genes.in_degrees(up_to=3).to_dict()).verb
+        'in_degrees'
         """
         if not isinstance(data, Mapping) or set(data) != {"graph", "options", "unit", "vertices"}:
             raise InvalidParameter("graphs.not_a_question", parameter="data")
         verb, options = data["graph"], data["options"]
-        if verb not in VERBS or not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        if verb not in VERBS | ARC_VERBS or not isinstance(options, Mapping):
+            raise InvalidParameter("graphs.not_a_question", parameter="data")
+        if not all(isinstance(name, str) for name in options):
             raise InvalidParameter("graphs.not_a_question", parameter="data")
         try:
             asked: Question = getattr(graph, verb)(**options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.unit import Edge, Node, Unit
 from mosha.graphs.statistics.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
 from mosha.graphs.statistics.statistic import (
@@ -21,6 +22,7 @@ from mosha.graphs.statistics.subgraphs import StarCount, TriangleCount
 __all__ = ["sensitivities"]
 
 
+@explain_wrong_calls
 def sensitivities(
     unit: Unit, *, vertices: int | None = None, leaves: int = 2, max_degree: int | None = None
 ) -> dict[str, int | None]:

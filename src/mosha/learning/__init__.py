@@ -4,8 +4,10 @@
     Poisson, Shuffled, FixedSize    who is in the batch of a step
     DPSGD.train                 a training: paid as a whole, one noisy gradient per step
     private                     the wrapping that users of Opacus know
+    make_trainer_private        the same for the Trainer of Hugging Face
     Adam, AdamW                 optimisers that take the noise out of the second moment
     without_batch_norm          a model without layers that mix examples
+    register_layer              gradients of single rows for layers of one's own
     LogisticRegression, SoftmaxRegression, LinearRegression     without PyTorch, by scikit-learn's conventions
     GaussianClasses             a generative model in closed form: classifier and sampler
     Columns, Scattering         features of tables and of small pictures that nobody needs to pay for
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosha.core.lazy import loaded_when_used
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.learning.choosing.accuracy import Correct as Correct
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
     from mosha.learning.choosing.selection import best_of_random_runs as best_of_random_runs
     from mosha.learning.choosing.selection import explore as explore
     from mosha.learning.choosing.selection import search as search
+    from mosha.learning.correlated_plan import DPFTRL as DPFTRL
+    from mosha.learning.frameworks.hugging_face import make_trainer_private as make_trainer_private
+    from mosha.learning.frameworks.wrapping import private as private
+    from mosha.learning.gradients.own_layers import register_layer as register_layer
     from mosha.learning.gradients.validator import mixing_layers as mixing_layers
     from mosha.learning.gradients.validator import without_batch_norm as without_batch_norm
     from mosha.learning.graph_aggregation import Aggregation as Aggregation
@@ -52,17 +58,15 @@ if TYPE_CHECKING:
     from mosha.learning.linear.table_features import Range as Range
     from mosha.learning.optimizers import Adam as Adam
     from mosha.learning.optimizers import AdamW as AdamW
-    from mosha.learning.plan import DPFTRL as DPFTRL
     from mosha.learning.plan import DPSGD as DPSGD
     from mosha.learning.training import Step as Step
     from mosha.learning.training import Training as Training
-    from mosha.learning.wrapping import private as private
-    from mosha.mechanisms.sampling import FixedSize as FixedSize
-    from mosha.mechanisms.sampling import Poisson as Poisson
-    from mosha.mechanisms.sampling import Shuffled as Shuffled
+    from mosha.mechanisms.plans.sampling import FixedSize as FixedSize
+    from mosha.mechanisms.plans.sampling import Poisson as Poisson
+    from mosha.mechanisms.plans.sampling import Shuffled as Shuffled
 
 _NAMES = {
-    "DPFTRL": "plan",
+    "DPFTRL": "correlated_plan",
     "DPSGD": "plan",
     "Aggregation": "graph_aggregation",
     "Calibration": "choosing.calibration",
@@ -71,15 +75,15 @@ _NAMES = {
     "Correct": "choosing.accuracy",
     "Cuts": "linear.table_features",
     "Descent": "linear.descent",
-    "FixedSize": "plan",
+    "FixedSize": "terms",
     "GaussianClasses": "linear.gaussian_classes",
     "LinearRegression": "linear.models",
     "LogisticRegression": "linear.models",
-    "Poisson": "plan",
+    "Poisson": "terms",
     "Range": "linear.table_features",
     "Scattering": "linear.scattering",
     "SearchResult": "choosing.selection",
-    "Shuffled": "plan",
+    "Shuffled": "terms",
     "SoftmaxRegression": "linear.models",
     "accuracy": "choosing.accuracy",
     "accuracy_interval": "choosing.accuracy",
@@ -97,8 +101,10 @@ _TORCH_NAMES = {
     "AdamW": "optimizers",
     "Step": "training",
     "Training": "training",
+    "make_trainer_private": "frameworks.hugging_face",
     "mixing_layers": "gradients.validator",
-    "private": "wrapping",
+    "private": "frameworks.wrapping",
+    "register_layer": "gradients.own_layers",
     "without_batch_norm": "gradients.validator",
 }
 __all__ = [*sorted(_NAMES), *sorted(_TORCH_NAMES)]  # noqa: PLE0604

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.randomness import Rng
-from mosha.learning.plan import DPSGD
-from mosha.mechanisms.sampling import FreshSampling, Shuffled, shuffle
+from mosha.learning.terms import TrainingTerms
+from mosha.mechanisms.plans.sampling import CyclicPoisson, FreshSampling, Shuffled, shuffle
 
 __all__ = ["Sampler"]
 
@@ -21,12 +21,12 @@ class Sampler:
     """The batches of a plan, over units numbered 0, ..., population - 1.
 
     Guarantee:
-        Units are drawn by `plan.drawing`, whose own guarantee says how; with shuffled batches the places of an epoch
-        are drawn once, and an epoch whose places were lost is not continued. The order within a batch is uniformly
-        random, which `rounding.md` uses.
+        Units are drawn by `plan.drawing`, whose own guarantee says how; with shuffled batches and with groups that take
+        turns the places of an epoch are drawn once, and an epoch whose places were lost is not continued. The order
+        within a batch is uniformly random, which `rounding.md` uses.
     """
 
-    def __init__(self, plan: DPSGD, population: int) -> None:
+    def __init__(self, plan: TrainingTerms, population: int) -> None:
         if plan.sampling == "fixed_size" and population != plan.population:
             raise InvalidParameter("learning.other_population", parameter="population", spent="nothing")
         self._plan, self._rule, self._population = plan, plan.drawing, population
@@ -35,6 +35,9 @@ class Sampler:
 
     def draw(self, step: int, rng: Rng) -> Indices:
         """The units of step number `step`, the first of which is 0, in random order."""
+        if isinstance(self._rule, CyclicPoisson):
+            group = self._in_turn(self._rule.turns, step, rng)
+            return shuffle(self._rule.draw_from(group, rng), rng)
         if isinstance(self._rule, Shuffled):
             return shuffle(self._in_turn(self._rule, step, rng), rng)
         assert isinstance(self._rule, FreshSampling)

@@ -14,12 +14,12 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
+from mosha.learning.checking.probe import Losses, check_buffers, probe
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.noisy_gradients import Gradients
-from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, check_buffers, probe
 from mosha.learning.reading.examples import Examples
+from mosha.learning.terms import TrainingTerms
 from mosha.learning.training import check_optimizer, check_precision, make_losses
 from mosha.learning.updates import Updates
 
@@ -28,19 +28,19 @@ __all__ = ["candidate_measurement"]
 Build = Callable[[], tuple[nn.Module, torch.optim.Optimizer]]
 
 
-def candidate_measurement(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...]) -> Measurement:
+def candidate_measurement(plan: TrainingTerms, build: Build, loss: Any, like: tuple[Tensor, ...]) -> Measurement:
     """All steps of a plan as one: see `DPSGD.candidate`."""
     losses = make_losses(loss)
     if not isinstance(like, tuple) or len(like) < 2 or not all(isinstance(v, Tensor) and v.ndim for v in like):
         raise InvalidParameter("learning.like_batch", parameter="like", spent="nothing")
     gradients = _build_gradients(plan, build, losses)[0]
     try:
-        probe(gradients.engine, losses, Examples(like).shapes, rows=plan.at_once * plan.each)
+        probe(gradients.engine, losses, Examples(like).shapes, rows=plan.at_once * plan.rows_of_unit)
     finally:
         gradients.engine.detach()
     shapes = ",".join(f"{name}:{tuple(shape)}" for name, shape in gradients.shapes.items())
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Tensor], Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[dict[str, Tensor], Any]:
         del ask
         return _train_model(plan, build, losses, _examples(plan, data), rng), state
 
@@ -53,7 +53,7 @@ def candidate_measurement(plan: DPSGD, build: Build, loss: Any, like: tuple[Tens
     )
 
 
-def _build_gradients(plan: DPSGD, build: Build, losses: Losses) -> tuple[Gradients, torch.optim.Optimizer]:
+def _build_gradients(plan: TrainingTerms, build: Build, losses: Losses) -> tuple[Gradients, torch.optim.Optimizer]:
     model, optimizer = build()
     engine = Engine(model)
     try:
@@ -65,7 +65,7 @@ def _build_gradients(plan: DPSGD, build: Build, losses: Losses) -> tuple[Gradien
         raise
 
 
-def _examples(plan: DPSGD, data: Any) -> Examples:
+def _examples(plan: TrainingTerms, data: object) -> Examples:
     if not isinstance(plan.unit, Person):
         return Examples(data)
     if not isinstance(data, tuple) or len(data) != 2:
@@ -73,7 +73,7 @@ def _examples(plan: DPSGD, data: Any) -> Examples:
     return Examples(data[0], owners=data[1], each=plan.each)
 
 
-def _train_model(plan: DPSGD, build: Build, losses: Losses, examples: Examples, rng: Rng) -> dict[str, Tensor]:
+def _train_model(plan: TrainingTerms, build: Build, losses: Losses, examples: Examples, rng: Rng) -> dict[str, Tensor]:
     """The parameters and buffers of a new model after all steps."""
     gradients, optimizer = _build_gradients(plan, build, losses)
     gradients.reuse = True

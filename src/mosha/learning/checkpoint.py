@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -24,8 +24,8 @@ from mosha.files.sealed import check_secret
 from mosha.files.store import SealedStore
 
 if TYPE_CHECKING:
-    from mosha.learning.plan import DPSGD
-    from mosha.learning.training import Training
+    from mosha.core.release import Receipt
+    from mosha.learning.terms import TrainingTerms
 
 __all__ = ["Checkpoint"]
 
@@ -34,33 +34,53 @@ _WHAT = "this training"
 _PARTS = {"plan", "key", "payment", "model", "optimizer", "training"}
 
 
+class _Resumable(Protocol):
+    """What a checkpoint keeps of a training."""
+
+    plan: TrainingTerms
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    number: int
+    key: str | None
+
+    @property
+    def receipt(self) -> Receipt | None: ...
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, state: dict[str, Any], /) -> None: ...
+
+
 @dataclass
 class Checkpoint:
     """A sealed file that is replaced as a whole after every `every` steps, and read when a training begins.
 
-    The key of the seal lies beside it in `<file>.key`, readable by the owner alone, unless a `secret` is given.
+    The key of the seal lies beside it in `<file>.key`, readable by the owner alone, unless a `secret` is given. `also`
+    are schedulers, moving averages and whatever else has `state_dict` and `load_state_dict`, by names of your own.
     """
 
     path: Path
     every: int = 50
     secret: bytes | None = field(default=None, repr=False)
+    also: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """From a path, or {"path": ..., "every": ..., "secret": ...}."""
+        """From a path, or {"path": ..., "every": ..., "secret": ..., "also": {"scheduler": ...}}."""
         options = given if isinstance(given, dict) else {"path": given}
-        if "path" not in options or set(options) - {"path", "every", "secret"}:
+        if "path" not in options or set(options) - {"path", "every", "secret", "also"}:
             raise InvalidParameter("learning.checkpoint_options", parameter="checkpoint")
         secret = options.get("secret")
         every = positive_integer("every", options.get("every", 50))
-        return cls(Path(options["path"]), every, None if secret is None else check_secret(secret))
+        also = dict(options.get("also") or {})
+        if not all(hasattr(one, "state_dict") and hasattr(one, "load_state_dict") for one in also.values()):
+            raise InvalidParameter("learning.checkpoint_also", parameter="also", spent="nothing")
+        return cls(Path(options["path"]), every, None if secret is None else check_secret(secret), also)
 
-    def note(self, training: Training) -> None:
+    def note(self, training: _Resumable) -> None:
         """Write where it is time to."""
         if training.number % self.every == 0 or training.number == training.plan.steps:
             self.write(training)
 
-    def write(self, training: Training) -> None:
+    def write(self, training: _Resumable) -> None:
         """Replace the file: a crash leaves the old one or the new one."""
         content = {
             "plan": repr(training.plan),
@@ -69,17 +89,27 @@ class Checkpoint:
             "model": training.model.state_dict(),
             "optimizer": training.optimizer.state_dict(),
             "training": training.state(),
+            "also": self._states(),
         }
         self._store().write(content)
 
-    def check(self, plan: DPSGD, key: str | None, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    def _states(self) -> dict[str, Any]:
+        return {name: one.state_dict() for name, one in self.also.items()}
+
+    def check(self, plan: TrainingTerms, key: str | None, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         """Refuse, before anything is paid, a file that cannot be written, belongs to something else or runs code."""
         if not self.path.parent.is_dir():
             raise InvalidParameter(
                 "learning.no_folder", parameter="checkpoint", folder=str(self.path.parent), spent="nothing"
             )
-        pack([model.state_dict(), optimizer.state_dict()], _KINDS)  # refuses what no checkpoint could hold
+        pack(
+            [model.state_dict(), optimizer.state_dict(), self._states()], _KINDS
+        )  # refuses what no checkpoint could hold
         content = self._content()
+        if content and set(content["also"]) != set(self.also):
+            raise InvalidParameter(
+                "learning.checkpoint_also_differs", parameter="also", names=sorted(content["also"]), spent="nothing"
+            )
         for part, wanted in (("plan", repr(plan)), ("key", key)):
             if content and content[part] != wanted:
                 raise InvalidParameter(
@@ -103,9 +133,9 @@ class Checkpoint:
             raise self._unusable(error) from None
         except StateRefused as error:
             raise error.with_spent("nothing") from None
-        if content and (not isinstance(content, dict) or set(content) != _PARTS):
+        if content and (not isinstance(content, dict) or not set(content) >= _PARTS):
             raise StateRefused("learning.other_version", path=str(self.path), spent="nothing")
-        return dict(content)
+        return {"also": {}, **content} if content else {}
 
     def _refuse_pickles(self) -> None:
         """Earlier versions wrote pickles: reading one runs whatever its writer put into it."""
@@ -125,7 +155,7 @@ class Checkpoint:
             spent="nothing",
         )
 
-    def resume(self, training: Training) -> None:
+    def resume(self, training: _Resumable) -> None:
         """Go on from the file, where there is one; its steps are taken from the ledger, not from the data."""
         content = self._content()
         if not content:
@@ -136,13 +166,15 @@ class Checkpoint:
             training.model.load_state_dict(content["model"])
             training.optimizer.load_state_dict(content["optimizer"])
             training.restore(content["training"])
+            for name, one in self.also.items():
+                one.load_state_dict(content["also"][name])
         except MoshaError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AttributeError):
             raise StateRefused("learning.checkpoint_of_other_model", path=str(self.path)) from None
 
 
-def _payment(training: Training) -> str:
+def _payment(training: _Resumable) -> str:
     """What tells the payment of a training from every other: its place in a ledger and the hash of its row."""
     assert training.receipt is not None
     return training.receipt.entry

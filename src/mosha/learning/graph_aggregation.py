@@ -1,7 +1,8 @@
 """Private graph networks by aggregation perturbation (GAP, Sajadmanesh et al. 2023): noisy sums over neighbours.
 
-Vertices, features and labels are public here, edges are private. A network sees edges through sums over neighbours
-alone; each hop is paid once, and everything that is trained on the noisy sums afterwards is post-processing.
+Vertices, features and labels are public here, edges are private: each single one (`Edge`), or all those of a vertex
+together (`Node`). A network sees edges through sums over neighbours alone; each hop is paid once, and everything that
+is trained on the noisy sums afterwards is post-processing.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteGaussian
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
-from mosha.core.unit import Edge, Neighbors, Unit
+from mosha.core.unit import Edge, Neighbors, Node, Unit
 from mosha.exact.clip import clip_vectors
 from mosha.exact.grid import add_noise, enlarge_scale
-from mosha.exact.statistic import fingerprint, root_up
+from mosha.exact.neighbor_sums import STEP, WeightedSums
+from mosha.exact.statistic import root_up
 from mosha.learning.linear.descent import gaussian_budget, step_multiplier
 from mosha.learning.linear.rows import RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
@@ -29,19 +32,25 @@ from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["Aggregation", "unit_rows"]
 
+MOST_VERTICES = 1 << 15  # at node level: sums of weighted vectors stay within 64 bits
+
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregation:
     """Sums over the neighbours of every vertex, `hops` times; each vertex holds a vector of `width` numbers.
 
+    Methods take `edges` between so many `vertices`, a vector of each vertex (`vectors`), the `unit` that is hidden, and
+    the price as `epsilon` with `delta`, `rho` or `mu`.
+
     Guarantee:
         Vectors become whole ones of norm at most R (`clip_vectors`); edges are sets of two vertices, each
         counted once. An edge {u, v} that comes or goes changes the sum at u by v's vector and the sum at v by u's:
-        sqrt(2) R in all (2 sqrt(2) R when one edge is replaced by another). Sums of whole numbers are exact. Hop
+        sqrt(2) R in all (2 sqrt(2) R when one edge is replaced by another). For `Node(max_degree=D)` edges are
+        weighted (`WeightedSums`): a vertex moves the sums by (sqrt(3) + 1/16) D. Sums of whole numbers are exact. Hop
         k looks at the noisy sums of earlier hops (through the ask) and at the edges: squares of mu add over hops.
 
     Units:
-        Vectors count in their own norm, which is at most one.
+        Vectors count in their own norm, which is at most one; at node level numbers below zero count as zero.
 
     >>> plan = Aggregation(vertices=3, width=2, hops=2)
     >>> plan.evaluate([(0, 1), (1, 0), (1, 2), (2, 2)], np.eye(3)[:, :2]).tolist()
@@ -60,26 +69,38 @@ class Aggregation:
 
     def sensitivity(self, unit: Unit) -> float:
         """The l2 sensitivity of the sums, in steps; rounded up."""
+        times = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
+        if isinstance(unit, Node):
+            return float(times * self._make_sums(unit).sensitivity())
         if not isinstance(unit, Edge):
             raise InvalidParameter("learning.edge_unit", parameter="unit")
-        return root_up(2 * (RADIUS * (2 if unit.neighbours is Neighbors.REPLACE_ONE else 1)) ** 2)
+        return root_up(2 * (RADIUS * times) ** 2)
 
-    def evaluate(self, edges: Any, vectors: Any) -> NDArray[np.float64]:
-        """The sums without noise: for public graphs and for tests."""
-        return self._sums(edges, vectors).astype(np.float64) / RADIUS
+    def _make_sums(self, unit: Node) -> WeightedSums:
+        if unit.max_degree is None:
+            raise InvalidParameter("learning.node_without_degree", parameter="unit", spent="nothing")
+        if self.vertices > MOST_VERTICES:
+            raise InvalidParameter("learning.too_many_vertices", most=MOST_VERTICES, spent="nothing")
+        return WeightedSums(vertices=self.vertices, width=self.width, limit=unit.max_degree)
 
-    def _sums(self, edges: Any, vectors: Any) -> NDArray[np.int64]:
+    def evaluate(self, edges: object, vectors: object, *, unit: Unit | None = None) -> NDArray[np.float64]:
+        """The sums without noise, of all edges or as `unit` bounds them: for public graphs and for tests."""
+        return self._sums(edges, vectors, unit).astype(np.float64) * _step(unit)
+
+    def _sums(self, edges: object, vectors: object, unit: Unit | None = None) -> NDArray[np.int64]:
         array = np.asarray(vectors, np.float64)
         if array.shape != (self.vertices, self.width):
             raise InvalidParameter("learning.ask_vectors", vertices=self.vertices, width=self.width)
-        whole = clip_vectors(array, RADIUS, 2, 1.0 / RADIUS)
         ends = self._ends(edges)
+        if isinstance(unit, Node):
+            return self._make_sums(unit).evaluate(ends, array)
+        whole = clip_vectors(array, RADIUS, 2, 1.0 / RADIUS)
         total = np.zeros((self.vertices, self.width), np.int64)
         np.add.at(total, ends[:, 0], whole[ends[:, 1]])
         np.add.at(total, ends[:, 1], whole[ends[:, 0]])
         return total
 
-    def _ends(self, edges: Any) -> NDArray[np.int64]:
+    def _ends(self, edges: object) -> NDArray[np.int64]:
         """Each edge once, its smaller end first; loops and ends that are no vertices are left out."""
         array = np.asarray(edges)
         if array.size == 0:
@@ -108,9 +129,9 @@ class Aggregation:
         if not 1 << 10 <= drawn <= LARGEST_SCALE:
             raise InvalidParameter("learning.noise_out_of_range")
 
-        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[NDArray[np.float64], Any]:
+        def step(state: object, data: object, ask: object, rng: Rng) -> tuple[NDArray[np.float64], Any]:
             noise = discrete_gaussian(drawn, (self.vertices, self.width), rng=rng)
-            return add_noise(self._sums(data, ask), noise).astype(np.float64) / RADIUS, state
+            return add_noise(self._sums(data, ask, unit), noise).astype(np.float64) * _step(unit), state
 
         return Measurement(
             unit=unit,
@@ -123,7 +144,12 @@ class Aggregation:
         )
 
 
-def unit_rows(vectors: Any) -> NDArray[np.float64]:
+def _step(unit: Unit | None) -> float:
+    """What one step of the whole sums counts in the norm of a vector."""
+    return STEP if isinstance(unit, Node) else 1.0 / RADIUS
+
+
+def unit_rows(vectors: object) -> NDArray[np.float64]:
     """Each vector divided by its norm; zero stays zero. What goes into a hop, and comes out of the one before.
 
     >>> unit_rows([[3.0, 4.0], [0.0, 0.0]]).tolist()

@@ -22,13 +22,13 @@ from mosha.learning.batches import Sampler
 from mosha.learning.dropout_randomness import DropoutCoins
 from mosha.learning.exact_sum import ExactSum, scale_in_place
 from mosha.learning.gradients.engine import Batch, Engine, Rule
-from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.reading.examples import Examples
 from mosha.learning.reading.layout import Flat
 from mosha.learning.reading.unfit_rows import find_fit_rows
-from mosha.learning.rounding import Grid, grid_of
-from mosha.mechanisms.adaptive_clip import AdaptiveClip
-from mosha.mechanisms.correlated import SCALE, encode_sums
+from mosha.learning.rounding import FINE, Grid, grid_of
+from mosha.learning.terms import SHARE, TrainingTerms
+from mosha.mechanisms.plans.adaptive_clip import AdaptiveClip
+from mosha.mechanisms.plans.correlated import SCALE, encode_sums
 from mosha.noise import add_discrete_gaussian, scaled_discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State", "clipping_rule"]
@@ -104,7 +104,9 @@ class Gradients:
     `reduce` and `share` are for several processes: see `team.py`.
     """
 
-    def __init__(self, plan: DPSGD, engine: Engine, losses: Callable[[nn.Module, Flat], Tensor]) -> None:
+    def __init__(
+        self, plan: TrainingTerms, engine: Engine, losses: Callable[[nn.Module, Flat], Tensor], *, fine: int = FINE
+    ) -> None:
         self.plan, self.engine, self._losses = plan, engine, losses
         engine.tape.most = plan.at_once
         self.shapes = {name: p.shape for name, p in engine.parameters.items()}
@@ -114,8 +116,9 @@ class Gradients:
             raise InvalidParameter("learning.adaptive_without_batch", parameter="batch")
         self.grid: Grid = grid_of(
             noise_multiplier=plan.chosen_noise,
-            physical=plan.at_once * plan.each,
+            physical=plan.at_once * plan.rows_of_unit,
             coordinates=self.size + self.extras,
+            fine=fine,
         )
         self._adaptive = AdaptiveClip(start=plan.clip, quantile=plan.quantile) if plan.clipping == "adaptive" else None
         self._sums: ExactSum | None = None
@@ -197,7 +200,7 @@ class Gradients:
     def _add(self, sums: ExactSum, state: State, data: tuple[Examples, Sampler], rng: Rng) -> None:
         (examples, sampler), coins = data, DropoutCoins(rng)
         for units in sampler.physical(sampler.draw(state.step, rng)):
-            rows, counts = self._fill_up(*examples.positions(units, rng))
+            rows, counts = self._fill_up(*self._repeat_views(*examples.positions(units, rng)))
             losses = self._record_fit_rows(examples, rows, counts, coins)
             if losses is None:
                 continue  # not one of these rows can be used
@@ -224,9 +227,14 @@ class Gradients:
         counts = torch.from_numpy(fit) if counts is None else counts & torch.from_numpy(fit)
         return record(np.where(fit, rows, rows[fit.argmax()]), counts)
 
+    def _repeat_views(self, rows: NDArray[np.int64], counts: Tensor | None) -> tuple[NDArray[np.int64], Tensor | None]:
+        """Every row as often as an example has views, those of one unit side by side."""
+        views = self.plan.views
+        return np.repeat(rows, views), counts if counts is None else counts.repeat_interleave(views)
+
     def _fill_up(self, rows: NDArray[np.int64], counts: Tensor | None) -> tuple[NDArray[np.int64], Tensor | None]:
         """The rows, over and over again, so that every physical batch has as many; see A1 in `rounding.md`."""
-        full = max(len(rows), self.plan.at_once * self.plan.each)
+        full = max(len(rows), self.plan.at_once * self.plan.rows_of_unit)
         return np.resize(rows, full), counts if counts is None else torch.from_numpy(np.resize(counts.numpy(), full))
 
     def sums(self, *, elsewhere: bool = False) -> ExactSum:
@@ -239,9 +247,10 @@ class Gradients:
     def _record(self, batch: Flat, rows: int, counts: Tensor | None) -> Tensor:
         def losses(model: nn.Module) -> Tensor:
             values = self._losses(model, batch)
+            values = values if self.plan.views == 1 else values / self.plan.views
             return values if counts is None else torch.where(counts, values, 0.0)
 
-        return self.engine.record(losses, rows, each=self.plan.each)
+        return self.engine.record(losses, rows, each=self.plan.rows_of_unit)
 
     def rule(self, state: State, counting: NDArray[np.bool_]) -> Rule:
         """The rule of the plan for the units that count; the others fill a batch up and weigh nothing."""
@@ -259,7 +268,7 @@ class Gradients:
         """The sum of clipped losses and the count below the clip, of the first units, where the plan has them."""
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
         if self.plan.loss_at_most is not None:
-            losses = found.losses.double().view(-1, self.plan.each)[:units].mean(dim=1)
+            losses = found.losses.double().view(-1, self.plan.each, self.plan.views)[:units].sum(dim=2).mean(dim=1)
             losses = losses.nan_to_num(self.plan.loss_at_most)
             parts = losses.clamp(0, self.plan.loss_at_most) * (most / self.plan.loss_at_most)
             extras[0] += int(parts.floor().clamp_max(most).to(torch.int64).sum())
@@ -286,7 +295,7 @@ class Gradients:
         sums, sigma, worth = state.sums, self.grid.sigma, self.worth(state.clip)
         if self.plan.bands > 1:
             sums = (np.concatenate([total, extras]), *state.sums)[: self.plan.bands]
-            encoded = encode_sums(sums, self.plan.bands)
+            encoded = encode_sums(sums, self.plan.encoding)
             total, extras = encoded[: self.size], encoded[self.size :]
             sigma, worth = sigma * SCALE, worth / SCALE
         noisy = _noisy(total, sigma, worth, rng)

@@ -90,7 +90,14 @@ class Adam(torch.optim.Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay, 0.01 unless told otherwise."""
+    """Adam with weight decay, 0.01 unless told otherwise.
+
+    >>> import torch
+    >>> import mosha
+    >>> plan = mosha.learning.DPSGD(steps=2, rate=0.5, clip=1.0, batch=10).calibrate(epsilon=5, delta=1e-5)
+    >>> AdamW(torch.nn.Linear(2, 2).parameters(), plan=plan, lr=0.1).defaults["weight_decay"]
+    0.01
+    """
 
     def __init__(
         self,

@@ -8,12 +8,13 @@ from fractions import Fraction
 
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["Grid", "grid_of"]
+__all__ = ["COARSE", "FINE", "Grid", "grid_of"]
 
 UNIT = 2.0**-24  # half the distance from 1 to the next single-precision number
 NORMS = 2.0**-11  # of a norm: more than its computation rounds away
 MOVED = 2.0**-8  # of the clip: how far one row may depend on its place in a batch (assumption A1)
 FINE = 21  # bits of the grid for a noise multiplier of about one
+COARSE = 18  # the same where sums of several silos must fit into 32 bits; no grid is coarser
 ENLARGED = 1 + Fraction(1, 1 << 20)
 
 
@@ -30,7 +31,7 @@ class Grid:
     sigma: Fraction
 
 
-def grid_of(*, noise_multiplier: float, physical: int, coordinates: int) -> Grid:
+def grid_of(*, noise_multiplier: float, physical: int, coordinates: int, fine: int = FINE) -> Grid:
     """The grid for this noise, so many rows at once and so many coordinates.
 
     >>> grid_of(noise_multiplier=1.0, physical=128, coordinates=26_000).target > 0.99
@@ -38,7 +39,7 @@ def grid_of(*, noise_multiplier: float, physical: int, coordinates: int) -> Grid
     """
     if not 2.0**-10 <= noise_multiplier <= 2.0**20:
         raise InvalidParameter("learning.noise_range", parameter="noise_multiplier")
-    bits = FINE - math.floor(math.log2(noise_multiplier))
+    bits = max(fine, COARSE) - math.floor(math.log2(noise_multiplier))
     additions = physical + 8
     summed = additions * UNIT / (1 - additions * UNIT)
     lost = physical * 4 * summed + MOVED + 4 * math.sqrt(coordinates) * 2.0**-bits

@@ -6,7 +6,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -15,19 +15,23 @@ from torch import Tensor, nn
 
 from mosha.core.account import Account, Run
 from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed
+from mosha.core.language import say
 from mosha.core.release import Receipt
+from mosha.core.showing import Card, Shown
 from mosha.core.unit import Person
+from mosha.core.watching import tell_progress
 from mosha.learning.batches import Sampler
+from mosha.learning.checking.probe import Losses, check_buffers, fit_memory, probe
 from mosha.learning.checkpoint import Checkpoint
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.noisy_gradients import Answer, Gradients, State
-from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, check_buffers, fit_memory, probe
 from mosha.learning.reading.examples import Collate, Examples
 from mosha.learning.reading.layout import Call, Flat, Layout, Target
 from mosha.learning.team import Team
+from mosha.learning.terms import TrainingTerms
 from mosha.learning.updates import Updates
+from mosha.learning.weight_average import WeightAverage
 
 __all__ = ["Audit", "Loss", "Step", "Training", "begin", "make_losses"]
 
@@ -50,6 +54,9 @@ class Step:
 
     `loss` is the noisy mean of clipped losses, where the plan declared `loss_at_most`; the exact loss of a private
     batch is not public and is never shown. `skipped` says why an update was not made, where it was not.
+
+    >>> Step(number=1, steps=2, loss=None, clip=1.0, seconds_left=0.0, skipped=None, plan=None).number
+    1
     """
 
     number: int
@@ -58,7 +65,7 @@ class Step:
     clip: float
     seconds_left: float
     skipped: str | None
-    plan: DPSGD
+    plan: TrainingTerms
 
     @property
     def epsilon(self) -> float | None:
@@ -72,13 +79,27 @@ class Step:
         return f"step {self.number} of {self.steps}{loss}{price}, {self.seconds_left:.0f} s left{said}"
 
 
-class Training:
+class Training(Shown):
     """A paid training; iterate over it. Made by `DPSGD.train`.
+
+    Made by `plan.train`: `gradients` with noise, the `optimizer`, the paid `run`, the `data`, the `team` of processes,
+    a `key`, a place for a `checkpoint`, `audit` and `progress`; `state` is what a checkpoint holds.
 
     Guarantee:
         Every step passes `Run.step`: it is paid before the data is read, and the step after the last is refused. The
         optimiser sees noisy gradients alone, so that parameters, losses and everything computed from them is
         post-processing.
+
+    >>> import torch
+    >>> import mosha
+    >>> model = torch.nn.Linear(2, 2)
+    >>> plan = mosha.learning.DPSGD(steps=2, rate=0.5, clip=1.0, batch=10).calibrate(epsilon=5, delta=1e-5)
+    >>> account = mosha.Ledger.memory().account("digits", unit=mosha.Example(), epsilon=5, delta=1e-5)
+    >>> data = (torch.zeros(20, 2), torch.zeros(20, dtype=torch.long))
+    >>> loss, optimizer = torch.nn.CrossEntropyLoss(reduction="none"), torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> with plan.train(model, data, loss, optimizer, account=account) as training:
+    ...     [step.number for step in training]
+    [1, 2]
     """
 
     def __init__(
@@ -102,6 +123,8 @@ class Training:
         self._team = Team(None) if team is None else team
         self.key, self._checkpoint, self._audit, self._progress = key, checkpoint, audit, progress
         self._buffers: ModelBuffers | None = None
+        parameters, keep = gradients.engine.parameters, gradients.plan.average
+        self._average = None if keep is None else WeightAverage(parameters, keep)
         self._began = time.monotonic()
         self._here = 0
         self._closed = False
@@ -112,6 +135,17 @@ class Training:
         """The proof of payment; None in the processes of a team that do not hold the account."""
         return None if self._run is None else self._run.receipt
 
+    def __repr__(self) -> str:
+        return f"Training({type(self.plan).__name__}, step {self.number} of {self.plan.steps})"
+
+    def make_card(self) -> Card:
+        """The plan, how far it has come and who paid: all of it public."""
+        card, done = self.plan.make_card(), self.number / max(self.plan.steps, 1)
+        steps = f"{self.number:,} / {self.plan.steps:,}"
+        paid = () if self.receipt is None else (str(self.receipt),)
+        title = say("learning.shown_training", plan=card.title)
+        return replace(card, title=title, gauges=[(say("learning.shown_steps"), done, steps)], notes=paid)
+
     def __iter__(self) -> Iterator[Step]:
         while self.number < self.plan.steps:
             try:
@@ -119,7 +153,7 @@ class Training:
             except HorizonExceeded:  # steps that failed were paid for, and cannot be taken again
                 break
             if self._progress:
-                print(f"\r{step}", end="" if step.number < step.steps else "\n", flush=True)  # noqa: T201
+                tell_progress(str(step), last=step.number == step.steps)
             yield step
         self._gradients.engine.detach()  # it is over, also for who does not close it
 
@@ -153,6 +187,8 @@ class Training:
             loss = self._updates.apply(answer)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
+            if self._average is not None:
+                self._average.follow()
         if self._checkpoint is not None:
             self._checkpoint.note(self)
         left = (time.monotonic() - self._began) / self._here * (self.plan.steps - self.number)
@@ -180,16 +216,31 @@ class Training:
         """All that a checkpoint needs besides model and optimiser. With shuffled batches it is private."""
         sampler, following = self._data[1].state(), self._gradients.following
         kept = None if following is None else asdict(following)
-        return {"number": self.number, "updates": self._updates.state(), "sampler": sampler, "following": kept}
+        average = None if self._average is None else self._average.state()
+        return {
+            "number": self.number,
+            "updates": self._updates.state(),
+            "sampler": sampler,
+            "following": kept,
+            "average": average,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on after the steps of a checkpoint: the ledger gives their answers, and no data is read for them."""
         self._updates.restore(state["updates"])
         self._data[1].restore(state["sampler"])
         self._gradients.restored = None if state["following"] is None else State(**state["following"])
+        if self._average is not None:
+            self._average.restore(state["average"])
         assert self._run is not None
         while self.number < state["number"]:
             self._take_step(self._run)
+
+    def averaged_model(self) -> nn.Module:
+        """A copy of the model with the parameters averaged over steps, where the plan says `average=...`."""
+        if self._average is None:
+            raise InvalidParameter("learning.no_average", parameter="average", spent="nothing")
+        return self._average.copy_model(self.model)
 
     def close(self) -> None:
         """End the training: layers get their own forward pass back, unused steps are handed back where rules allow."""
@@ -210,8 +261,16 @@ class Training:
         self.close()
 
 
-def make_losses(loss: Loss, autocast: torch.dtype | None = None, layout: Layout | None = None) -> Losses:
-    """From (output, target) -> one loss an example to (model, batch) -> one loss an example."""
+def make_losses(
+    loss: Loss,
+    autocast: torch.dtype | None = None,
+    layout: Layout | None = None,
+    augment: Callable[..., object] | None = None,
+) -> Losses:
+    """From (output, target) -> one loss an example to (model, batch) -> one loss an example.
+
+    Inputs are augmented where the model is in training mode: the look compares losses in evaluation mode as well.
+    """
     if getattr(loss, "reduction", "none") != "none":
         raise InvalidParameter("learning.loss_averages", parameter="loss", loss=type(loss).__name__, spent="nothing")
     if not callable(loss):
@@ -222,6 +281,7 @@ def make_losses(loss: Loss, autocast: torch.dtype | None = None, layout: Layout 
 
     def losses(model: nn.Module, batch: Flat) -> Tensor:
         call = Call(batch[:-1], {}, batch[-1]) if layout is None else layout.join(batch)
+        call = call.change(augment) if augment is not None and model.training else call
         if autocast is None and not torch.is_autocast_enabled("cpu"):  # a context costs as much as a small layer
             return loss(call.ask(model), call.target)
         with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
@@ -230,7 +290,7 @@ def make_losses(loss: Loss, autocast: torch.dtype | None = None, layout: Layout 
     return losses
 
 
-def check_optimizer(optimizer: Any, engine: Engine) -> None:
+def check_optimizer(optimizer: object, engine: Engine) -> None:
     """The optimiser must hold exactly the parameters that are trained."""
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise InvalidParameter("learning.not_an_optimizer", parameter="optimizer", spent="nothing")
@@ -256,14 +316,14 @@ def check_precision(engine: Engine) -> None:
         raise InvalidParameter("learning.not_single_precision", parameter=other[0], spent="nothing")
 
 
-def _check_options(autocast: Any, audit: Any) -> None:
+def _check_options(autocast: object, audit: object) -> None:
     if autocast not in (None, torch.bfloat16, torch.float16):
         raise InvalidParameter("learning.autocast_options", parameter="autocast", spent="nothing")
     if audit is not None and not (hasattr(audit, "before") and hasattr(audit, "after")):
         raise InvalidParameter("learning.audit_options", parameter="audit", spent="nothing")
 
 
-def _keep_first_holders(plan: DPSGD, team: Team, examples: Examples) -> None:
+def _keep_first_holders(plan: TrainingTerms, team: Team, examples: Examples) -> None:
     """Of several processes that hold a person, the first trains with it: a person is clipped once."""
     if team.size == 1 or not isinstance(plan.unit, Person):
         return
@@ -273,23 +333,24 @@ def _keep_first_holders(plan: DPSGD, team: Team, examples: Examples) -> None:
 
 
 def begin(
-    plan: DPSGD,
+    plan: TrainingTerms,
     model: nn.Module,
-    dataset: Any,
+    dataset: object,
     loss: Any,
     optimizer: torch.optim.Optimizer,
     *,
     account: Account | None,
-    owners: Iterable[Any] | None,
+    owners: Iterable[object] | None,
     key: str | None,
-    checkpoint: Any,
+    checkpoint: object,
     audit: Audit | None,
     progress: bool,
-    group: Any,
+    group: object,
     autocast: Any,
     collate: Collate | None,
     target: Target | None,
     like: object,
+    augment: Callable[..., object] | None,
 ) -> Training:
     """Check everything that can be checked without data, then pay."""
     make_losses(loss)  # refuses one that averages
@@ -309,11 +370,11 @@ def begin(
         check_precision(engine)
         check_optimizer(optimizer, engine)
         layout = examples.layout
-        losses = make_losses(loss, autocast, layout)
+        losses = make_losses(loss, autocast, layout, augment)
         plan = fit_memory(plan, engine, losses, examples.shapes)
         if kept is not None:
             kept.check(plan, key, engine.model, optimizer)
-        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.each, targets=layout.targets)
+        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.rows_of_unit, targets=layout.targets)
         gradients = Gradients(plan, engine, losses)
         team.share_model(engine.model)
         gradients.reduce = team.reduce if team.size > 1 else None

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mosha.learning.noisy_gradients import Answer, Gradients
-from mosha.learning.plan import SHARE
-from mosha.mechanisms.correlated import SCALE, Decoder
+from mosha.learning.terms import SHARE
+from mosha.mechanisms.plans.correlated import SCALE, Decoder
 
 __all__ = ["Updates"]
 
@@ -24,7 +24,7 @@ class Updates:
 
     def __init__(self, gradients: Gradients) -> None:
         self._gradients = gradients
-        self._decoder = Decoder(gradients.plan.bands)
+        self._decoder = Decoder(gradients.plan.encoding)
 
     def apply(self, answer: Answer) -> float | None:
         """Put the noisy mean gradient into `grad` of every parameter; returns the noisy mean loss, if there is one.

@@ -6,7 +6,7 @@ account.open(measurement)        pay, or be refused; then step through the data
 ledger.verify()                  is every row untouched and every sum right?
 """
 
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.checking.verify import Report
 from mosha.ledger.ledger import Ledger

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from mosha.accounting.numerics.price import Price
 from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
-from mosha.core.asked import price_tag
 from mosha.core.errors import BudgetExceeded, InvalidParameter, MoshaError, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.question import price_tag
 from mosha.core.randomness import Rng
 from mosha.core.release import Quote
 from mosha.core.showing import Card, Shown
@@ -34,7 +35,7 @@ from mosha.ledger.terms.terms import LONGEST, Terms
 from mosha.ledger.terms.wanted import GrantTerms, Limits
 
 if TYPE_CHECKING:
-    from mosha.ledger.ledger import Ledger
+    from mosha.ledger.book import Book
 
 __all__ = ["JointAccount", "LedgerAccount"]
 
@@ -48,14 +49,24 @@ def _common(leaves: tuple[Terms, ...]) -> Unit:
     return next(iter(units.values()), leaves[0].unit)
 
 
+@explain_wrong_calls
 class JointAccount(Account):
     """Several accounts that pay for each release together: all of them and all their ancestors, or nobody.
 
+    Methods take what is `asked` with its price as `epsilon`, `delta` or `rho`, a `key` that makes a retry free, an
+    `other` account; `ledger` and `leaves` are those of the accounts.
+
     Guarantee:
         Each of the accounts keeps its own limit, whatever is charged to the others (see `payers.md`).
+
+    >>> import mosha
+    >>> ledger = mosha.Ledger.memory()
+    >>> both = ledger.together([ledger.account(name, unit=mosha.Row(), epsilon=2) for name in ("year", "month")])
+    >>> both.unit.describe()
+    'one row is added or removed'
     """
 
-    def __init__(self, ledger: Ledger, leaves: tuple[Terms, ...]) -> None:
+    def __init__(self, ledger: Book, leaves: tuple[Terms, ...]) -> None:
         self._ledger = ledger
         self._leaves = leaves
         self._scope = tuple(terms.name for terms in leaves)
@@ -69,6 +80,11 @@ class JointAccount(Account):
     @property
     def unit(self) -> Unit:
         return self._unit
+
+    def is_same(self, other: Account) -> bool:
+        if not isinstance(other, JointAccount) or self._scope != other._scope:  # noqa: SLF001
+            return False
+        return self._ledger._storage.is_same_book(other._ledger._storage)  # noqa: SLF001
 
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
         refusals: list[MoshaError] = []
@@ -84,7 +100,7 @@ class JointAccount(Account):
         return pay(self._ledger._storage, replace(order, event=event))  # noqa: SLF001
 
     def how_many(
-        self, asked: Any, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
+        self, asked: object, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
     ) -> int | None:
         """How often all payers together can still pay for this. None where it is free. No data is read.
 
@@ -115,7 +131,7 @@ class JointAccount(Account):
         return self._ledger._storage.read(lambda transaction: self._count_room(transaction, charges))  # noqa: SLF001
 
     def quote(
-        self, asked: Any, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
+        self, asked: object, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
     ) -> Quote:
         """What this would cost every account that pays, and whether each can pay it now. Nothing is paid, no data read.
 
@@ -173,10 +189,20 @@ class JointAccount(Account):
         return f"<{type(self).__name__} {self.name!r}>"
 
 
+@explain_wrong_calls
 class LedgerAccount(Shown, JointAccount):
-    """One account: a unit, a rule with its limit, and what has been spent of it."""
+    """One account: a unit, a rule with its limit, and what has been spent of it.
 
-    def __init__(self, ledger: Ledger, terms: Terms) -> None:
+    Made by a `ledger` under `terms`. Methods take the `name` of an account beneath this one, its `unit`, its `limits`
+    (those of `Ledger.account`), and a `reason` that stands in the book.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
+    >>> account.name, account.spent, account.remaining
+    ('visits', 0.0, 2.0)
+    """
+
+    def __init__(self, ledger: Book, terms: Terms) -> None:
         super().__init__(ledger, (terms,))
         self.terms = terms
 
@@ -242,32 +268,40 @@ class LedgerAccount(Shown, JointAccount):
     @property
     def parent(self) -> LedgerAccount | None:
         path = ancestry(self.name)
-        return self._ledger.account(path[-2]) if len(path) > 1 else None
+        return self._reopen(path[-2]) if len(path) > 1 else None
 
     @property
     def population(self) -> LedgerAccount | None:
         """The account of the population that the unit names: it pays for every release as well."""
-        return None if self.unit.of in (None, self.name) else self._ledger.account(str(self.unit.of))
+        return None if self.unit.of in (None, self.name) else self._reopen(str(self.unit.of))
 
     def children(self) -> list[LedgerAccount]:
         """The accounts right beneath this one, blocks included."""
         depth = len(ancestry(self.name)) + 1
-        below = (account for account in self._ledger.accounts() if account.name.startswith(self.name + "/"))
-        return [account for account in below if len(ancestry(account.name)) == depth]
+        below = (terms for terms in self._ledger._read_all_terms() if terms.name.startswith(self.name + "/"))  # noqa: SLF001
+        return [LedgerAccount(self._ledger, terms) for terms in below if len(ancestry(terms.name)) == depth]
 
-    def child(self, name: str, **limits: Unpack[Limits]) -> LedgerAccount:
-        """Open (or reopen) an account beneath this one; the unit is inherited, the limit is its own.
+    def _reopen(self, name: str) -> LedgerAccount:
+        return LedgerAccount(self._ledger, self._ledger._open(None, name, None, {}))  # noqa: SLF001
+
+    def child(self, name: str, *, unit: Unit | None = None, **limits: Unpack[Limits]) -> LedgerAccount:
+        """Open (or reopen) an account beneath this one; the unit is inherited (another is refused), the limit its own.
 
         Takes the limits of `Ledger.account`. Every release on the child is charged here as well.
         """
-        return self._ledger.account(name, parent=self, **limits)
+        return LedgerAccount(self._ledger, self._ledger._open(self.name, name, unit, limits))  # noqa: SLF001
 
     def block(self, name: str, **limits: Unpack[Limits]) -> LedgerAccount:
         """Open (or reopen) the account of one block of the data, under this account's limits by default."""
-        return self._ledger._account(self.name, name, None, limits, block=True)  # noqa: SLF001
+        return LedgerAccount(self._ledger, self._ledger._open(self.name, name, None, limits, block=True))  # noqa: SLF001
 
     def grant(
-        self, name: str, *, expires: date | datetime | str, purpose: str | None = None, **limits: Unpack[Limits]
+        self,
+        name: str,
+        *,
+        expires: date | datetime | str | None = None,
+        purpose: str | None = None,
+        **limits: Unpack[Limits],
     ) -> LedgerAccount:
         """Open (or reopen) an account beneath this one that may be used until a date.
 
@@ -276,17 +310,18 @@ class LedgerAccount(Shown, JointAccount):
 
         Args:
             name: who may use it.
-            expires: the last day (UTC), or a time with its zone.
+            expires: the last day (UTC), or a time with its zone; a grant without an end is refused.
             purpose: a sentence that stands in the book.
             limits: those of `Ledger.account`.
         """
+        if expires is None:
+            raise InvalidParameter("ledger.grant_without_end", parameter="expires", spent="nothing")
         terms = GrantTerms(**limits, expires=expires, purpose=purpose)
-        return self._ledger._account(self.name, name, None, terms, block=False)  # noqa: SLF001
+        return LedgerAccount(self._ledger, self._ledger._open(self.name, name, None, terms))  # noqa: SLF001
 
     def revoke(self, name: str, *, reason: str | None = None) -> None:
         """Close an account beneath this one for good; what it has not spent stays here, where it always was."""
-        child = self._ledger.account(join_name(self.name, name))
-        child.retire(reason=reason)
+        self._reopen(join_name(self.name, name)).retire(reason=reason)
 
     def retire(self, *, reason: str | None = None) -> None:
         """Close the account for good: nothing is charged to it or beneath it any more."""

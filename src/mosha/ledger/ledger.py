@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
-from mosha.accounting.rules import Price
-from mosha.core.errors import InvalidParameter, UnknownAccount, WrongUnit
-from mosha.core.event import Event
+from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.guarantee import Guarantee
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
+from mosha.core.options import RuleName
 from mosha.core.showing import Shown
 from mosha.core.unit import Member, Neighbors, Unit, is_population_name
-from mosha.core.weakness import WeakPromise
 from mosha.ledger.account import JointAccount, LedgerAccount
+from mosha.ledger.book import Book
 from mosha.ledger.checking.checkpoint import Checkpoint
-from mosha.ledger.checking.index import is_current, renew
 from mosha.ledger.checking.verify import Report, entries, verify_book
-from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, protect_same, read_terms
-from mosha.ledger.paying.charge import from_columns
-from mosha.ledger.paying.failures import failures_of, lift
+from mosha.ledger.opening import choose_storage, protect_same, read_terms
 from mosha.ledger.paying.purchase import compose_purchases, find_purchases
 from mosha.ledger.publishing.statement import Statement, draw_up, price_tightly, read_balances
 from mosha.ledger.showing import make_ledger_card
 from mosha.ledger.storage.chain import Entry, Head
 from mosha.ledger.storage.key import LedgerKey
-from mosha.ledger.storage.seal import check_key, key_in_force, rotate
+from mosha.ledger.storage.seal import key_in_force, rotate
 from mosha.ledger.storage.sqlite import SQLiteStorage
-from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.storage.witness import Witness
 from mosha.ledger.terms.note import OWN, Note, append_note, check_content, check_topic, find_notes
-from mosha.ledger.terms.payers import ancestry, join_name
 from mosha.ledger.terms.policy import Policy, find_policy, set_policy
-from mosha.ledger.terms.terms import Terms
-from mosha.ledger.terms.wanted import GrantTerms, Limits, Wanted
-from mosha.ledger.terms.weakness import find_weaknesses
+from mosha.ledger.terms.wanted import Limits
 
 __all__ = ["Ledger"]
 
@@ -48,7 +41,8 @@ def _microseconds() -> int:
     return time.time_ns() // 1000
 
 
-class Ledger(Shown):
+@explain_wrong_calls
+class Ledger(Shown, Book):
     """A book of privacy accounts in one SQLite file, or in PostgreSQL (`postgresql://...`).
 
     Guarantee:
@@ -72,7 +66,7 @@ class Ledger(Shown):
         witness: str | os.PathLike[str] | None = None,
         create: bool = True,
         clock: Callable[[], int] = _microseconds,
-        policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        policy: Policy | Mapping[str, object] | str | os.PathLike[str] | None = None,
         key: LedgerKey | bytes | str | os.PathLike[str] | None = None,
     ) -> None:
         """Open the book, or begin one.
@@ -106,23 +100,6 @@ class Ledger(Shown):
         ledger._begin(SQLiteStorage(None, clock=_microseconds, patience=1.0))  # noqa: SLF001
         return ledger
 
-    def _begin(self, storage: Storage, key: LedgerKey | None = None) -> None:
-        self._storage = storage
-        self._terms: dict[str, Terms] = {}
-        storage.key = key
-        if key is not None:
-            storage.read(lambda transaction: check_key(transaction, key))
-        if storage.read(lambda transaction: transaction.head.sequence) == 0:
-            storage.write(begin_book)
-        storage.read(check_version)
-        if not storage.read(is_current):
-            storage.write(renew)
-
-    @property
-    def place(self) -> str:
-        """Where the book is kept (without a password)."""
-        return self._storage.place
-
     @property
     def policy(self) -> Policy | None:
         """The policy that holds for new accounts of this book: the last one that was noted in the chain."""
@@ -142,7 +119,7 @@ class Ledger(Shown):
         delta: float | None = None,
         rho: float | None = None,
         mu: float | None = None,
-        rule: str | None = None,
+        rule: RuleName | None = None,
         delta_for_events: float | None = None,
         disjoint_blocks: bool | None = None,
         size: int | None = None,
@@ -181,7 +158,7 @@ class Ledger(Shown):
         if isinstance(parent, LedgerAccount):
             self._check_ours(parent)
             parent = parent.name
-        return self._account(parent, name, unit, limits, block=False)
+        return LedgerAccount(self, self._open(parent, name, unit, limits))
 
     def population(
         self,
@@ -208,23 +185,7 @@ class Ledger(Shown):
         if neighbours is None:
             known = self._storage.read(lambda transaction: read_terms(transaction, [name]))
             neighbours = known[name].unit.neighbours if name in known else Neighbors.ADD_REMOVE
-        return self._account(None, name, Member(of=name, neighbours=neighbours), limits, block=False)
-
-    def _account(
-        self, parent: str | None, name: str, unit: Unit | None, limits: Limits | GrantTerms, *, block: bool
-    ) -> LedgerAccount:
-        """Find an account under these terms, or open it."""
-        wanted = Wanted.of(join_name(parent, name), unit, limits, block=block)
-        population = () if unit is None or unit.of is None else (unit.of,)
-        path = [*ancestry(wanted.name), *population]
-        known = self._storage.read(lambda transaction: read_terms(transaction, path))
-        if wanted.name not in known:
-            known, opened = self._storage.write(lambda transaction: find_or_open(transaction, wanted, path))
-            for weakness in find_weaknesses(known[wanted.name], known) if opened else ():
-                warnings.warn(f"account {wanted.name!r}: {weakness}", WeakPromise, stacklevel=4)
-        wanted.compare(known[wanted.name])
-        self._terms |= known
-        return LedgerAccount(self, known[wanted.name])
+        return LedgerAccount(self, self._open(None, name, Member(of=name, neighbours=neighbours), limits))
 
     def _check_ours(self, account: LedgerAccount) -> None:
         if not isinstance(account, LedgerAccount) or account._ledger is not self:  # noqa: SLF001
@@ -232,9 +193,7 @@ class Ledger(Shown):
 
     def accounts(self) -> list[LedgerAccount]:
         """Every account of the book, by name."""
-        known = self._storage.read(lambda transaction: read_terms(transaction, None))
-        self._terms |= known
-        return [LedgerAccount(self, terms) for _, terms in sorted(known.items())]
+        return [LedgerAccount(self, terms) for terms in self._read_all_terms()]
 
     def together(self, accounts: Iterable[LedgerAccount]) -> JointAccount:
         """Accounts that pay for each release as one: the blocks it reads, the analyst who asks."""
@@ -256,39 +215,7 @@ class Ledger(Shown):
                 )
         return JointAccount(self, terms)
 
-    def _find_terms(self, names: Iterable[str]) -> dict[str, Terms]:
-        """The terms of these accounts, all above them and their populations; terms never change: they are read once."""
-        self._read_terms({above for name in names for above in ancestry(name)})
-        populations = (self._terms[name].unit.of for name in names if name in self._terms)
-        self._read_terms({of for of in populations if of is not None})
-        return self._terms
-
-    def _read_terms(self, needed: set[str]) -> None:
-        if missing := sorted(name for name in needed if name not in self._terms):
-            self._terms |= self._storage.read(lambda transaction: read_terms(transaction, missing))
-
-    def _now(self) -> int:
-        return self._storage.read(lambda transaction: transaction.now())
-
-    def _balance(self, name: str) -> tuple[Price, str, bool]:
-        """What an account has spent, the way it adds up, and whether it is retired."""
-        row = self._storage.read(
-            lambda transaction: transaction.row("SELECT amount, delta, retired FROM accounts WHERE name = ?", name)
-        )
-        if row is None:
-            raise UnknownAccount("ledger.no_account", account=name)
-        return *from_columns(row[0], row[1]), bool(row[2])
-
-    def _retire(self, name: str, reason: str | None = None) -> None:
-        def retire(transaction: Transaction) -> None:
-            row = transaction.row("SELECT retired FROM accounts WHERE name = ?", name)
-            if row and not row[0]:
-                transaction.append("retire", {"account": name} | ({"reason": reason} if reason else {}))
-                transaction.run("UPDATE accounts SET retired = 1 WHERE name = ?", name)
-
-        self._storage.write(retire)
-
-    def note(self, topic: str, content: Any, *, about: LedgerAccount | str | None = None) -> Note:
+    def note(self, topic: str, content: object, *, about: LedgerAccount | str | None = None) -> Note:
         """Write down a decision in the chain. It costs nothing, and nothing is ever paid or refused because of it.
 
         Args:
@@ -314,15 +241,9 @@ class Ledger(Shown):
         name = about.name if isinstance(about, LedgerAccount) else about
         return self._storage.read(lambda transaction: find_notes(transaction, topic, name))
 
-    def _failures(self, name: str) -> int:
-        return self._storage.read(lambda transaction: failures_of(transaction, name))
-
-    def _lift(self, name: str) -> int:
-        return self._storage.write(lambda transaction: lift(transaction, name)).get(name, 0)
-
-    def entries(self, after: int = 0) -> list[Entry]:
-        """The rows of the book after a place, in order: the whole book, and nothing private, as plain data."""
-        return self._storage.read(lambda transaction: list(entries(transaction, after)), recognise=False)
+    def entries(self, after: int = 0, *, most: int | None = None) -> list[Entry]:
+        """The rows of the book after a place, in order, at most so many: nothing private, as plain data."""
+        return self._storage.read(lambda transaction: list(islice(entries(transaction, after), most)), recognise=False)
 
     @property
     def key_id(self) -> str | None:
@@ -366,17 +287,14 @@ class Ledger(Shown):
             delta: where to read epsilon; the account's own delta by default.
         """
         name = account.name if isinstance(account, LedgerAccount) else account
-        balance, event = self._storage.read(lambda t: (read_balances(t, name)[name], _compose_bought(t, name)))
-        return price_tightly(event, balance, delta=delta) or balance.terms.rule.spent_as(balance.spent, balance.way)
+        balance, bought = self._storage.read(lambda t: (read_balances(t, name)[name], find_purchases(t, name)))
+        today = price_tightly(compose_purchases(bought), balance, delta=delta)
+        return today or balance.terms.rule.spent_as(balance.spent, balance.way)
 
     def statement(self, account: LedgerAccount | str) -> Statement:
         """What was promised and released under one account, for people (Markdown) and registries (JSON)."""
         name = account.name if isinstance(account, LedgerAccount) else account
         return self._storage.read(lambda transaction: draw_up(transaction, name))
-
-    def _event(self, name: str) -> Event:
-        self._balance(name)
-        return self._storage.read(lambda transaction: _compose_bought(transaction, name))
 
     def close(self) -> None:
         """Give the file or the connection back; accounts of this ledger can no longer pay."""
@@ -394,7 +312,3 @@ class Ledger(Shown):
         return f"<Ledger {self.place!r}>"
 
     make_card = make_ledger_card
-
-
-def _compose_bought(transaction: Transaction, name: str) -> Event:
-    return compose_purchases(find_purchases(transaction, name))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from mosha.core.errors import MoshaError
 from mosha.core.language import say
@@ -12,14 +13,46 @@ from mosha.core.showing import Card
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mosha.ledger.account import LedgerAccount
-    from mosha.ledger.ledger import Ledger
-    from mosha.ledger.publishing.statement import Statement
+    from mosha.accounting.rules import Rule
+    from mosha.core.guarantee import Guarantee
+    from mosha.core.unit import Unit
+    from mosha.ledger.publishing.facts import StatementFacts
 
 __all__ = ["describe_left", "draw_ledger", "make_account_card", "make_ledger_card", "make_statement_card"]
 
 
-def describe_left(account: LedgerAccount) -> str:
+class _Account(Protocol):
+    """What a card tells about an account."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def promise(self) -> Guarantee: ...
+    @property
+    def unit(self) -> Unit: ...
+    @property
+    def rule(self) -> Rule: ...
+    @property
+    def spent(self) -> float: ...
+    @property
+    def limit(self) -> float: ...
+    @property
+    def remaining(self) -> float: ...
+    @property
+    def more_like_last(self) -> int | None: ...
+    @property
+    def retired(self) -> bool: ...
+
+
+class _Ledger(Protocol):
+    """What a card tells about a ledger."""
+
+    @property
+    def place(self) -> str: ...
+    def accounts(self) -> Sequence[_Account]: ...
+
+
+def describe_left(account: _Account) -> str:
     """What is left of an account, in words; empty where its ledger cannot be read just now."""
     with contextlib.suppress(MoshaError):
         left = {"left": f"{account.remaining:.4g}", "limit": f"{account.limit:.4g}"}
@@ -27,7 +60,7 @@ def describe_left(account: LedgerAccount) -> str:
     return ""
 
 
-def make_account_card(account: LedgerAccount) -> Card:
+def make_account_card(account: _Account) -> Card:
     """The promise, who is hidden, and a gauge of what is spent."""
     title = f"{say('core.shown_account')} {account.name}"
     facts = [
@@ -41,7 +74,7 @@ def make_account_card(account: LedgerAccount) -> Card:
     return Card(title=title, facts=facts, gauges=gauges, notes=notes)
 
 
-def make_ledger_card(ledger: Ledger) -> Card:
+def make_ledger_card(ledger: _Ledger) -> Card:
     """A gauge for each account."""
     title = say("core.shown_ledger", place=ledger.place)
     try:
@@ -51,7 +84,7 @@ def make_ledger_card(ledger: Ledger) -> Card:
     return Card(title=title, gauges=gauges, notes=() if gauges else (say("core.shown_no_accounts"),))
 
 
-def make_statement_card(statement: Statement) -> Card:
+def make_statement_card(statement: StatementFacts) -> Card:
     """What was promised, what is spent and how many releases there were; the whole of it is `to_html()`."""
     rule, balance = statement.balance.terms.rule, statement.balance
     spent, limit = rule.amount_of(balance.spent, balance.way), rule.amount_limit
@@ -72,7 +105,7 @@ def make_statement_card(statement: Statement) -> Card:
     )
 
 
-def _gauge(account: LedgerAccount, name: str) -> tuple[str, float, str]:
+def _gauge(account: _Account, name: str) -> tuple[str, float, str]:
     spent, limit = account.spent, account.limit
     text = _write_spent(account.rule.measure, spent, limit, account.remaining)
     return name, spent / limit if limit else 1.0, text + _describe_more(account.more_like_last)
@@ -86,8 +119,15 @@ def _describe_more(count: int | None) -> str:
     return "" if count is None else f"; {say('core.shown_more', count=f'{count:,}')}"
 
 
-def draw_ledger(ledger: Ledger) -> Figure:
-    """All accounts as a tree of gauges."""
+def draw_ledger(ledger: _Ledger) -> Figure:
+    """All accounts as a tree of gauges.
+
+    >>> import mosha
+    >>> ledger = mosha.Ledger.memory()
+    >>> account = ledger.account("visits", unit=mosha.Row(), epsilon=1)
+    >>> type(draw_ledger(ledger)).__name__
+    'Picture'
+    """
     from mosha.pictures import draw_tree  # noqa: PLC0415  (pictures are drawn when they are asked for)
 
     lines = []

@@ -1,6 +1,7 @@
 """Private before it leaves the device: surveys, their reports and their collector; shuffling; places.
 
     Frequency, Mean, Distribution, Several     what is asked: one declaration for device and collector
+    HeavyHitters                               which texts are popular, where nobody can list them
     best                                       which way of reporting has the least error
     Collector, Batch                           counting reports, on many machines
     Repeated, Device                           the same question again and again, from the device's own account
@@ -21,10 +22,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosha.core.lazy import loaded_when_used
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.local.collect.consistency import consistent as consistent
+    from mosha.local.collect.hitters import Hitters as Hitters
     from mosha.local.collector import Collector as Collector
     from mosha.local.comparison import Comparison as Comparison
     from mosha.local.comparison import compare as compare
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from mosha.local.estimate import Shares as Shares
     from mosha.local.estimate import poisoning as poisoning
     from mosha.local.frequency import Frequency as Frequency
+    from mosha.local.heavy_hitters import HeavyHitters as HeavyHitters
     from mosha.local.location import Location as Location
     from mosha.local.location import distance as distance
     from mosha.local.mean import Average as Average
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
     from mosha.local.protocols.choice import Choice as Choice
     from mosha.local.protocols.choice import best as best
     from mosha.local.protocols.device import DeviceRandom as DeviceRandom
-    from mosha.local.protocols.wire import Batch as Batch
     from mosha.local.remapping import remap as remap
     from mosha.local.repeated import Device as Device
     from mosha.local.repeated import Repeated as Repeated
@@ -49,10 +51,11 @@ if TYPE_CHECKING:
     from mosha.local.shuffler import Shuffler as Shuffler
     from mosha.local.shuffler import shuffled_event as shuffled_event
     from mosha.local.survey import Survey as Survey
+    from mosha.local.wire import Batch as Batch
 
 _NAMES = {
     "Average": "mean",
-    "Batch": "protocols.wire",
+    "Batch": "wire",
     "Choice": "protocols.choice",
     "Collector": "collector",
     "Comparison": "comparison",
@@ -61,6 +64,8 @@ _NAMES = {
     "DeviceRandom": "protocols.device",
     "Distribution": "distribution",
     "Frequency": "frequency",
+    "HeavyHitters": "heavy_hitters",
+    "Hitters": "collect.hitters",
     "Interval": "estimate",
     "Location": "location",
     "Mean": "mean",

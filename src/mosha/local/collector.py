@@ -12,16 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.language import say
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.local.collect.deliveries import Deliveries
 from mosha.local.collect.tickets import Tickets
 from mosha.local.protocols.randomiser import FEWEST, Randomiser
-from mosha.local.protocols.wire import Batch, read_batches, rows_of, tag_of
+from mosha.local.wire import Batch, read_batches, rows_of, tag_of
 
 __all__ = ["REASONS", "Collector", "Counted"]
 
 REASONS = ("malformed", "foreign", "impossible", "replayed")
 _BLOCK = 1 << 16  # single reports that are counted at a time
 _STATE = 1
+_NOT_ENOUGH = {"several": "local.not_enough_of_each", "heavy_hitters": "local.not_enough_of_each_length"}
 
 
 class Counted(Protocol):
@@ -41,12 +44,16 @@ class Counted(Protocol):
     def count_answers(self, counters: NDArray[np.int64], reports: int) -> int: ...
 
 
+@explain_wrong_calls
 class Collector:
     """Counts the reports of one survey. Its memory depends on the survey and not on the number of reports.
 
     A report that is not counted is rejected for one of four reasons, and the rejections are counted: `malformed` (not
     the bytes of a report), `foreign` (another survey or version), `impossible` (no device could have made it),
     `replayed` (a batch or a ticket that was seen before).
+
+    `survey` is what was asked, `ticket_bits` how long tickets are. Methods take `reports`, an `other` collector of the
+    same survey, or the `data` of one that was saved.
 
     >>> import mosha
     >>> survey = mosha.local.Frequency(["tea", "coffee"], epsilon=2)
@@ -175,8 +182,9 @@ class Collector:
     def estimate(self) -> Any:
         """What the survey asks, with error bars; free."""
         if not self.has_enough:
+            code = _NOT_ENOUGH.get(self.survey.kind, "local.not_enough")
             raise DataError(
-                "local.not_enough_of_each" if self.survey.kind == "several" else "local.not_enough",
+                code,
                 summary=self.summary,
                 accepted=self.accepted,
                 rejected=dict(self.rejected),
@@ -192,9 +200,10 @@ class Collector:
     @property
     def summary(self) -> str:
         """What was counted and what was not, and why: "3 reports counted, 800 rejected: 800 foreign"."""
-        why = ", ".join(f"{count} {reason}" for reason, count in self.rejected.items() if count)
-        reports = "report" if self.accepted == 1 else "reports"
-        return f"{self.accepted} {reports} counted, {sum(self.rejected.values())} rejected" + (why and f": {why}")
+        reasons = [say(f"local.rejected_{reason}", count=count) for reason, count in self.rejected.items() if count]
+        code = "local.summary_one" if self.accepted == 1 else "local.summary"
+        said = say(code, accepted=self.accepted, rejected=sum(self.rejected.values()))
+        return say("local.summary_why", said=said, why=", ".join(reasons)) if reasons else said
 
     def to_bytes(self) -> bytes:
         """The state, to be stored or sent to another process."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mosha.accounting.measures import blanket, shuffle
-from mosha.core.deprecation import renamed_argument
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
+from mosha.core.language import Language, current_language, phrase, say, translate
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.local.protocols.choice import best
 from mosha.local.protocols.k_ary import KAry
 from mosha.local.protocols.odds import LARGEST_EPSILON
 from mosha.local.protocols.protocol import Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Comparison", "Model", "compare"]
 
@@ -41,10 +47,21 @@ class Model:
     simulated: float
     runs: int
 
+    def describe(self) -> tuple[str, str, str]:
+        """Its name, whom it trusts and how it works, in the reader's language."""
+        language = current_language()
+        name = say(f"local.model_{self.name}", language)
+        return name, translate(self.trusts, language), translate(self.how, language)
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same question in three models, at one epsilon (and delta, for the shuffle model)."""
+    """The same question in three models, at one epsilon (and delta, for the shuffle model).
+
+    >>> comparison = compare(100_000, 10, 1.0)
+    >>> [model.name for model in comparison.models]
+    ['central', 'shuffle', 'local']
+    """
 
     people: int
     size: int
@@ -56,28 +73,33 @@ class Comparison:
         return [vars(model) | {"share": model.deviation / self.people} for model in self.models]
 
     def __str__(self) -> str:
-        lines = [f"{self.people:,} people, {self.size:,} values, epsilon {self.epsilon:g}, delta {self.delta:g}"]
-        for model in self.models:
-            told = f"{model.name:8} standard deviation of a count {model.deviation:,.4g}"
-            told += f" ({model.simulated:,.4g} in {model.runs:,} simulated)"
-            lines.append(f"{told}, trusts {model.trusts}: {model.how}")
-        return "\n".join(lines)
+        return "\n".join([self.title, *(say("local.model", **vars(model)) for model in self.models)])
 
-    def plot(self) -> Any:
-        """The three errors as bars on a logarithmic scale (needs the extra `plot`)."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtra("plot", needed_for="a picture of the comparison") from None
-        figure = Figure(figsize=(6, 3.5), layout="constrained")
-        axes = figure.add_subplot()
-        names = [f"{model.name}\ntrusts {model.trusts}" for model in self.models]
-        axes.bar(names, [model.deviation for model in self.models], color=["C0", "C1", "C2"], alpha=0.7)
-        axes.plot(names, [model.simulated for model in self.models], "k_", markersize=30, label="simulated")
-        axes.set(yscale="log", ylabel="standard deviation of one count")
-        axes.set_title(f"{self.people:,} people, {self.size:,} values, epsilon {self.epsilon:g}")
-        axes.legend(frameon=False)
-        return figure
+    @property
+    def title(self) -> str:
+        """The question in the reader's language."""
+        return say("local.compared", people=self.people, size=self.size, epsilon=self.epsilon, delta=self.delta)
+
+    def plot(self, *, lang: Language | None = None) -> Figure:
+        """The three errors as bars on a logarithmic scale (needs the extra `plot`).
+
+        Args:
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        from mosha.pictures.curves import draw_with
+        from mosha.pictures.figure import BAND, INK
+
+        names = [say(f"local.picture_{model.name}", lang) for model in self.models]
+
+        def paint(axes: Axes) -> None:
+            axes.bar(names, [model.deviation for model in self.models], color=BAND, width=0.6)
+            simulated = [model.simulated for model in self.models]
+            axes.plot(names, simulated, "_", color=INK, markersize=30, label=say("local.picture_simulated", lang))
+            axes.set_yscale("log")
+            axes.legend(frameon=False)
+
+        said = say("local.picture_compared", lang, people=self.people, size=self.size, epsilon=self.epsilon)
+        return draw_with(paint, title=said, up=say("local.picture_deviation", lang))
 
 
 @renamed_argument(n="population")
@@ -103,8 +125,8 @@ def compare(population: int, size: int, epsilon: float, *, delta: float = 1e-6) 
     shuffled = _shuffled_model(people, size, epsilon, delta)
     models = (
         _central_model(epsilon),
-        _local_model("shuffle", "the shuffler", shuffled, people),
-        _local_model("local", "nobody", local, people),
+        _local_model("shuffle", phrase("local.trusts_shuffler"), shuffled, people),
+        _local_model("local", phrase("local.trusts_nobody"), local, people),
     )
     return Comparison(people, size, epsilon, delta, models)
 
@@ -116,7 +138,7 @@ def _central_model(epsilon: float) -> Model:
     decay = math.exp(-1 / scale)
     drawn = discrete_laplace(scale, _DRAWN)
     return Model(
-        "central", "the curator", "discrete Laplace noise on each count", None,
+        "central", phrase("local.trusts_curator"), phrase("local.how_central"), None,
         math.sqrt(2 * decay) / (1 - decay), float(np.sqrt(np.mean(drawn.astype(float) ** 2))), _DRAWN,
     )  # fmt: skip
 
@@ -128,7 +150,7 @@ def _shuffled_model(people: int, size: int, epsilon: float, delta: float) -> Pro
     return min(best(size, general).protocol, KAry(size, k_ary), key=lambda protocol: protocol.variance)
 
 
-def _largest_epsilon(price: Any, epsilon: float, delta: float) -> float:
+def _largest_epsilon(price: Callable[[float], float], epsilon: float, delta: float) -> float:
     """The largest local epsilon whose batch costs at most `delta` at `epsilon`; a report alone always keeps its own."""
     low, high = epsilon, LARGEST_EPSILON
     if epsilon >= LARGEST_EPSILON:
@@ -140,7 +162,7 @@ def _largest_epsilon(price: Any, epsilon: float, delta: float) -> float:
 
 
 def _local_model(name: str, trusts: str, protocol: Protocol, people: int) -> Model:
-    how = f"{protocol.name} reports of epsilon {protocol.epsilon:.3g}, {1 + protocol.width} bytes"
+    how = phrase("local.how_reports", protocol=protocol.name, epsilon=protocol.epsilon, bytes=1 + protocol.width)
     deviation = math.sqrt(people * protocol.variance)
     runs = max(1, 60 // protocol.size)
     return Model(name, trusts, how, protocol.epsilon, deviation, _simulate_error(protocol, people, runs), runs)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mosha.core.errors import MissingExtra
+from mosha.core.language import Language, say
 from mosha.core.number import positive, probability, real
 from mosha.core.options import DensitySmoothing, choose
 from mosha.local.mean import check_range, share_of_range, shares_of_range
@@ -18,6 +18,8 @@ from mosha.local.survey import Survey, require_reports
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from mosha.local.estimate import Interval
@@ -39,6 +41,12 @@ class Density:
         reports: how many reports were counted.
         epsilon: of each of them.
         again: the estimate from another collection of as many reports of these very shares, for error bars.
+
+    >>> from mosha.local import Distribution
+    >>> survey = Distribution(between=(0, 10), epsilon=4)
+    >>> density = survey.estimate(survey.reports([5.0] * 2000))
+    >>> density.between, 3 < density.mean < 7
+    ((0.0, 10.0), True)
     """
 
     between: tuple[float, float]
@@ -117,18 +125,22 @@ class Density:
         reached = np.concatenate([[0.0], np.cumsum(self.shares)])
         return float(np.interp(wanted, reached, self.edges))
 
-    def plot(self) -> Any:
-        """The density as a picture (needs the extra `plot`)."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtra("plot", needed_for="a picture of a distribution") from None
-        figure = Figure(figsize=(6, 3.5), layout="constrained")
-        axes = figure.add_subplot()
+    def plot(self, *, lang: Language | None = None) -> Figure:
+        """The density as a picture (needs the extra `plot`).
+
+        Args:
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        from mosha.pictures.curves import draw_with
+        from mosha.pictures.figure import BAND
+
         low, high = self.between
-        axes.stairs(self.shares * len(self.shares) / (high - low), self.edges, fill=True, color="0.75")
-        axes.set(ylabel="density", title=f"{self.reports:,} reports, epsilon {self.epsilon:g} each")
-        return figure
+
+        def paint(axes: Axes) -> None:
+            axes.stairs(self.shares * len(self.shares) / (high - low), self.edges, fill=True, color=BAND)
+
+        said = say("local.picture_reports", lang, reports=self.reports, epsilon=self.epsilon)
+        return draw_with(paint, title=said, up=say("local.picture_density", lang))
 
 
 class Distribution(Survey):

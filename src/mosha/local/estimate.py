@@ -8,18 +8,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.deprecation import warn_of_old_name
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
+from mosha.core.language import Language, say
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_method
 from mosha.core.number import positive_integer, strict_probability
+from mosha.core.showing import Card, Shown, make_list_card
 from mosha.local.collect.consistency import consistent
 from mosha.local.collect.shrinkage import shrink_shares
 from mosha.local.labels import identify_label
 from mosha.local.protocols.protocol import Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Interval", "Shares", "deviations", "poisoning"]
 
@@ -50,8 +57,8 @@ class Interval:
         return f"{self.value:.4g} ± {self.error:.2g}"
 
 
-@dataclass(frozen=True, eq=False)
-class Shares:
+@dataclass(frozen=True, eq=False, repr=False)
+class Shares(Shown):
     """The estimated share of each value among the devices that reported.
 
     `shares` are consistent: none negative, together one, and of less error than `raw` in all values together. `raw` are
@@ -63,12 +70,28 @@ class Shares:
         reports: how many reports were counted.
         raw: the unbiased estimate of each share; may be negative.
         protocol: how devices reported.
+
+    >>> from mosha.local import Frequency
+    >>> survey = Frequency(["tea", "coffee"], epsilon=8)
+    >>> shares = survey.estimate(survey.reports(["tea"] * 900 + ["coffee"] * 100))
+    >>> shares.reports, shares.share("tea") > shares.share("coffee")
+    (1000, True)
     """
 
     values: Sequence[Any]
     reports: int
     raw: NDArray[np.float64]
     protocol: Protocol
+
+    def __repr__(self) -> str:
+        return f"Shares({len(self.values):,} values, {self.reports:,} reports)"
+
+    def make_card(self) -> Card:
+        """Each value with its share and the bar of 95%."""
+        heads = say("local.shown_value"), say("local.shown_share")
+        facts = [(say("local.shown_reports"), f"{self.reports:,}")]
+        numbers, errors = self.shares.tolist(), self.error().tolist()
+        return make_list_card(say("local.shown_shares"), heads, self.values, numbers, errors, facts=facts)
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -114,10 +137,7 @@ class Shares:
         count = 1 if of is None else max(1, len(self._places(of)))
         return poisoning(self.protocol, fakes, self.reports, values=count)
 
-    def poisoned(self, fakes: int, *, of: Iterable[object] | None = None) -> float:
-        """The old name of `bound_poisoning`."""
-        warn_of_old_name("poisoned", "bound_poisoning")
-        return self.bound_poisoning(fakes, of=of)
+    poisoned = renamed_method("poisoned", "bound_poisoning")
 
     def table(self, confidence: float = 0.95) -> list[dict[str, Any]]:
         """One row a value."""
@@ -126,22 +146,27 @@ class Shares:
         )
         return [{"value": v, "share": share, "raw": raw, "error": error} for v, share, raw, error in columns]
 
-    def plot(self) -> Any:
-        """The shares as bars with the error bars of the raw ones (needs the extra `plot`)."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtra("plot", needed_for="a picture of shares") from None
-        figure = Figure(figsize=(7, 4), layout="constrained")
-        axes = figure.add_subplot()
+    def plot(self, *, lang: Language | None = None) -> Figure:
+        """The shares as bars with the error bars of the raw ones (needs the extra `plot`).
+
+        Args:
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        from mosha.pictures.curves import draw_with
+        from mosha.pictures.figure import BAND, INK
+
         order = np.argsort(-self.shares, kind="stable")[:30]
-        places = np.arange(len(order))
-        axes.bar(places, self.shares[order], color="0.75", label="share")
-        axes.errorbar(places, self.raw[order], yerr=self.error()[order], fmt="k.", label="unbiased, 95%")
-        axes.set_xticks(places, [str(self.values[int(i)]) for i in order], rotation=60, ha="right")
-        axes.set(ylabel="share", title=f"{self.reports:,} reports, epsilon {self.protocol.epsilon:g} each")
-        axes.legend(frameon=False)
-        return figure
+        places, labels = np.arange(len(order)), [str(self.values[int(i)]) for i in order]
+
+        def paint(axes: Axes) -> None:
+            axes.bar(places, self.shares[order], color=BAND, label=say("local.picture_share", lang))
+            bars = say("local.picture_unbiased", lang)
+            axes.errorbar(places, self.raw[order], yerr=self.error()[order], fmt=".", color=INK, label=bars)
+            axes.set_xticks(places, labels, rotation=40, ha="right", rotation_mode="anchor")
+            axes.legend(frameon=False)
+
+        said = say("local.picture_reports", lang, reports=self.reports, epsilon=self.protocol.epsilon)
+        return draw_with(paint, title=said, up=say("local.picture_share", lang), size=(7, 4))
 
     def _places(self, values: object) -> set[int]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
@@ -159,6 +184,7 @@ class Shares:
         return {identify_label(label): number for number, label in enumerate(self.values)}
 
 
+@explain_wrong_calls
 def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) -> float:
     """How far `fakes` of `reports` reports can move the sum of the shares of so many values.
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mosha.core.deprecation import renamed_argument, warn_of_old_name
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
+from mosha.core.language import Language, say
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_argument, warn_of_old_name
 from mosha.core.number import positive, positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom
 from mosha.local.protocols.planar import STEPS, planar_steps, radius_quantile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["EARTH", "Location", "check_place", "distance"]
 
@@ -24,6 +30,7 @@ Point = tuple[float, float]
 _MOST_REPORTS = 1_000_000
 
 
+@explain_wrong_calls
 def distance(one: Point, other: Point) -> float:
     """The distance of two places (latitude, longitude) on the sphere, in meters.
 
@@ -90,10 +97,11 @@ class Location:
         return Location(center, radius, math.log(factor) / positive("distance", distance))
 
     @staticmethod
-    def hidden(*, centre: Point, within: float, radius: float, level: float) -> Location:
-        """The old name of `with_level`, with its old arguments."""
+    def _with_old_arguments(*, centre: Point, within: float, radius: float, level: float) -> Location:
         warn_of_old_name("Location.hidden", "Location.with_level(center=..., radius=..., distance=..., level=...)")
         return Location.with_level(center=centre, radius=within, distance=radius, level=level)
+
+    hidden = _with_old_arguments  # the old name of `with_level`
 
     @property
     def stretch(self) -> float:
@@ -167,28 +175,34 @@ class Location:
         way += [way[-1]] * (count - len(way))
         return [share.report(place) for place in way]
 
-    def plot(self, reported: Point) -> Any:
-        """What is hidden: circles around a report that hold the place with 50, 90 and 99% (needs the extra `plot`)."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtra("plot", needed_for="a picture on a map") from None
+    def plot(self, reported: Point, *, lang: Language | None = None) -> Figure:
+        """What is hidden: circles around a report that hold the place with 50, 90 and 99% (needs the extra `plot`).
+
+        Args:
+            reported: the place that was reported.
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        from mosha.pictures.curves import draw_with
+        from mosha.pictures.figure import INK, LINE
+
         latitude, longitude = check_place(reported)
-        figure = Figure(figsize=(5, 5), layout="constrained")
-        axes = figure.add_subplot()
         turn = [2 * math.pi * k / 120 for k in range(121)]
         up = math.degrees(1 / EARTH)
         across = up / math.cos(math.radians(latitude))
-        for share, alpha in ((0.99, 0.1), (0.9, 0.2), (0.5, 0.35)):
-            r = self.error_radius(share)
-            east = [longitude + r * across * math.cos(t) for t in turn]
-            north = [latitude + r * up * math.sin(t) for t in turn]
-            axes.fill(east, north, color="C0", alpha=alpha, label=f"{share:.0%}: {r:,.0f} m")
-        axes.plot([longitude], [latitude], "k+", markersize=12, label="reported")
-        axes.set(xlabel="longitude", ylabel="latitude", title="The place is somewhere here")
-        axes.set_aspect(across / up if across < up else 1 / math.cos(math.radians(latitude)))
-        axes.legend(frameon=False)
-        return figure
+
+        def paint(axes: Axes) -> None:
+            for share, alpha in ((0.99, 0.15), (0.9, 0.25), (0.5, 0.4)):
+                r = self.error_radius(share)
+                east = [longitude + r * across * math.cos(t) for t in turn]
+                north = [latitude + r * up * math.sin(t) for t in turn]
+                axes.fill(east, north, color=LINE, alpha=alpha, label=f"{share:.0%}: {r:,.0f} m")
+            here = say("local.picture_reported", lang)
+            axes.plot([longitude], [latitude], "+", color=INK, markersize=12, label=here)
+            axes.set_aspect(across / up if across < up else 1 / math.cos(math.radians(latitude)))
+            axes.legend(frameon=False)
+
+        words = {name: say(f"local.picture_{name}", lang) for name in ("somewhere", "longitude", "latitude")}
+        return draw_with(paint, title=words["somewhere"], across=words["longitude"], up=words["latitude"], size=(5, 5))
 
     def _move_inside(self, place: Point) -> Point:
         """The place itself, or where the way to it from the center leaves the region."""

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.deprecation import renamed_method
 from mosha.core.number import positive, positive_integer, real
 from mosha.core.options import MeanMethod
 from mosha.local.protocols.numeric import METHODS, Numeric, numeric_by_name
@@ -29,6 +29,12 @@ class Average:
         reports: how many reports were counted.
         deviation: the standard deviation of what one report estimates.
         reach: how far the estimates of two reports can lie apart.
+
+    >>> from mosha.local import Mean
+    >>> survey = Mean(between=(0, 10), epsilon=4)
+    >>> average = survey.estimate(survey.reports([5.0] * 2000))
+    >>> average.reports, 3 < average.value < 7
+    (2000, True)
     """
 
     value: float
@@ -48,10 +54,7 @@ class Average:
             raise InvalidParameter("local.more_fakes_than_reports", parameter="fakes")
         return fakes * self.reach / self.reports
 
-    def poisoned(self, fakes: int) -> float:
-        """The old name of `bound_poisoning`."""
-        warn_of_old_name("poisoned", "bound_poisoning")
-        return self.bound_poisoning(fakes)
+    poisoned = renamed_method("poisoned", "bound_poisoning")
 
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.error():.2g}"

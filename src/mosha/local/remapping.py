@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.local.location import EARTH, Location, Point, check_place
 
 __all__ = ["remap"]
 
 
+@explain_wrong_calls
 def remap(location: Location, reported: Point, *, cells: Sequence[Point], prior: Sequence[float]) -> Point:
     """The cell that is nearest to the true place on average (Chatzikokolakis, ElSalamouny, Palamidessi 2017).
 

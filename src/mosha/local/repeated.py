@@ -7,21 +7,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.account import Account
-from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import RandomizedResponse
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_method, warn_of_old_name
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Own
 from mosha.local.frequency import Frequency
 from mosha.local.protocols.device import DeviceRandom, draw_below, flip_coin
 from mosha.local.protocols.k_ary import KAry
-from mosha.local.protocols.wire import tag_of
+from mosha.local.wire import tag_of
 
 if TYPE_CHECKING:
     from mosha.local.protocols.odds import Odds
-    from mosha.local.protocols.wire import Batch
+    from mosha.local.wire import Batch
 
 __all__ = ["Device", "Repeated"]
 
@@ -98,10 +99,7 @@ class Repeated(Frequency):
         """
         return super().reports(values)
 
-    def simulated(self, values: object) -> Batch:
-        """The old name of `simulate`."""
-        warn_of_old_name("Repeated.simulated", "Repeated.simulate")
-        return self.simulate(values)
+    simulated = renamed_method("simulated", "simulate")
 
     def _describe(self) -> str:
         return f"{super()._describe()}, permanent {self.permanent:g}"
@@ -127,6 +125,7 @@ class Repeated(Frequency):
         return bytes([tag_of(self.id)]) + answer.to_bytes(self.randomiser.width, "little")
 
 
+@explain_wrong_calls
 class Device:
     """A device with its own account: permanent answers are paid once and remembered in its ledger, across restarts.
 

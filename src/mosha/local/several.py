@@ -64,19 +64,20 @@ class OneOf(Randomiser):
         return bytes([asked]) + report + bytes(self.width - 1 - len(report))
 
     def draw_many(self, values: NDArray[Any], rng: Rng) -> NDArray[np.uint8]:
-        """`values` is one array a question, all of one length."""
+        """`values` is one array a question, all of one length, or one row a device."""
         import numpy as np
 
         from mosha.noise import uniform
 
-        count = len(values[0])
+        columns = values.T if isinstance(values, np.ndarray) else values
+        count = len(columns[0])
         asked = uniform(len(self.parts), count, rng=rng)
         rows = np.zeros((count, self.width), np.uint8)
         rows[:, 0] = asked
         for number, part in enumerate(self.parts):
             mine = np.flatnonzero(asked == number)
             if mine.size:
-                rows[mine, 1 : 1 + part.width] = part.draw_many(values[number][mine], rng)
+                rows[mine, 1 : 1 + part.width] = part.draw_many(columns[number][mine], rng)
         return rows
 
     def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -97,6 +98,20 @@ class OneOf(Randomiser):
             part.tally(reports[reports[:, 0] == number, 1 : 1 + part.width]) for number, part in enumerate(self.parts)
         ]
         return np.concatenate([counts, *tallies])
+
+    def count_into(self, counters: NDArray[np.int64], reports: NDArray[np.uint8]) -> None:
+        """Part by part, so that a few reports never touch all counters."""
+        import numpy as np
+
+        order = np.argsort(reports[:, 0], kind="stable")
+        ends = np.cumsum(np.bincount(reports[:, 0], minlength=len(self.parts)))
+        counters[: len(self.parts)] += np.diff(ends, prepend=0)
+        place, start = len(self.parts), 0
+        for part, end in zip(self.parts, ends.tolist(), strict=True):
+            mine = reports[order[start:end], 1 : 1 + part.width]
+            if len(mine):
+                part.count_into(counters[place : place + part.cells], mine)
+            place, start = place + part.cells, end
 
     def describe(self) -> dict[str, Any]:
         return {"protocol": self.name, "parts": [part.describe() for part in self.parts]}

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.deprecation import renamed_argument
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Shuffled
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import positive_integer
 from mosha.local.protocols.k_ary import KAry
-from mosha.local.protocols.wire import Batch, rows_of, tag_of
 from mosha.local.repeated import Repeated
 from mosha.local.survey import Survey
+from mosha.local.wire import Batch, rows_of, tag_of
 
 __all__ = ["Shuffler", "shuffled_event"]
 
@@ -26,6 +27,10 @@ def shuffled_event(survey: Survey, population: int) -> Shuffled:
 
     Reports of a `Repeated` survey are refused: those of one device share its permanent answer, so that batches of
     several days do not compose as events do, and the crowd may be another each day.
+
+    >>> from mosha.local import Frequency
+    >>> shuffled_event(Frequency(["yes", "no"], epsilon=1), 10_000).people
+    10000
     """
     if not isinstance(survey, Survey):
         raise InvalidParameter("local.not_a_survey", parameter="survey")
@@ -35,6 +40,7 @@ def shuffled_event(survey: Survey, population: int) -> Shuffled:
     return Shuffled(survey.randomiser.epsilon, population, categories)
 
 
+@explain_wrong_calls
 class Shuffler:
     """Holds the reports of one survey until there are `at_least`, then lets them go in the order of their bytes.
 

@@ -10,34 +10,48 @@ from collections.abc import Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import warn_of_old_name
 from mosha.core.randomness import Rng
+from mosha.core.showing import Card, Shown
 from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom
 from mosha.local.protocols.randomiser import FEWEST, Randomiser
-from mosha.local.protocols.wire import VERSION, tag_of
+from mosha.local.wire import VERSION, tag_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from mosha.local.collector import Collector
-    from mosha.local.protocols.wire import Batch
+    from mosha.local.wire import Batch
 
 __all__ = ["MOST_DECODING_BYTES", "Survey"]
 
-_KINDS = ("frequency", "mean", "distribution", "several", "repeated")
+_KINDS = ("frequency", "mean", "distribution", "several", "repeated", "heavy_hitters")
 MOST_DECODING_BYTES = 1 << 32  # a device refuses what a collector could not decode, so it depends on no machine
 
 
-class Survey(ABC):
+@explain_wrong_calls
+class Survey(Shown, ABC):
     """What is asked, at what epsilon, and how it is reported. A survey cannot be changed: declare another.
+
+    Methods take the `value` of one person and a source of randomness `rng`, a report as `text`, several `reports`, or
+    the `counters` that were made of them.
 
     Guarantee:
         A report is `randomiser.draw` of the value, whose proof stands beside it. A value that cannot be reported is
         refused before anything is drawn, by a message that does not depend on it.
+
+    >>> from mosha.local import Frequency
+    >>> survey = Frequency(["tea", "coffee"], epsilon=2)
+    >>> survey.kind, survey.epsilon, len(survey.report("tea"))
+    ('frequency', 2.0, 2)
+    >>> Survey.from_json(survey.to_json()).id == survey.id
+    True
     """
 
     kinds: ClassVar[dict[str, type[Survey]]] = {}
@@ -79,6 +93,16 @@ class Survey(ABC):
     def __repr__(self) -> str:
         size = f"{self.bytes_per_report} bytes per report"
         return f"<{type(self).__name__} {self._describe()}, epsilon {self.epsilon:g}, {size}>"
+
+    def make_card(self) -> Card:
+        """What is asked, what one report may reveal, and how large it is."""
+        facts = [
+            (say("core.shown_hidden"), Own().describe()),
+            (say("local.shown_asked"), self._describe()),
+            (say("local.shown_epsilon"), f"{self.epsilon:g}"),
+            (say("local.shown_report"), say("local.shown_bytes", count=self.bytes_per_report)),
+        ]
+        return Card(title=type(self).__name__, facts=facts, notes=[say("local.shown_how")])
 
     @abstractmethod
     def _describe(self) -> str:
@@ -177,7 +201,7 @@ class Survey(ABC):
         Args:
             values: one value for each device.
         """
-        from mosha.local.protocols.wire import Batch
+        from mosha.local.wire import Batch
         from mosha.noise import secure
 
         own = self._encode_many(values)
@@ -252,4 +276,4 @@ def _name_on_creation(kind: type[Survey]) -> None:
             _check_decoding(self.randomiser)
             vars(self)["_id"] = hashlib.sha256(self.to_json().encode()).digest()[:8]
 
-    kind.__init__ = construct  # type: ignore[method-assign, assignment]
+    kind.__init__ = explain_wrong_calls(construct)  # type: ignore[method-assign, assignment]

@@ -1,7 +1,7 @@
 """Randomised blocks: a statistic and its bounds go in, a measurement with its price, error and proof comes out.
 
 Statistics: `Count`, `Histogram`, `ClippedSum`, `VectorSum`, `SumAndCount`, `Quantile`, `Clipped`,
-`ClippedVectors`.
+`ClippedVectors`; of genomes `AlleleCounts`, `ChiSquares`, `AssociationScores`.
 
 Measurements: `laplace`, `gaussian`, `additive` (the better of the two), `mean`; choices `permute_and_flip`,
 `exponential`, `report_noisy_max`, `top_k`; `above_threshold`; `randomized_response`; `partition_selection`;
@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosha.core.lazy import loaded_when_used
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
+    from mosha.exact.association import AlleleCounts as AlleleCounts
+    from mosha.exact.association import AssociationScores as AssociationScores
+    from mosha.exact.association import ChiSquares as ChiSquares
     from mosha.exact.clip import Clipped as Clipped
     from mosha.exact.clip import ClippedVectors as ClippedVectors
     from mosha.exact.clip import clipping_bias as clipping_bias
@@ -48,6 +51,9 @@ if TYPE_CHECKING:
     from mosha.mechanisms.top_k import top_k as top_k
 
 _NAMES = {
+    "AlleleCounts": ".exact.association",
+    "AssociationScores": ".exact.association",
+    "ChiSquares": ".exact.association",
     "Clipped": ".exact.clip",
     "ClippedSum": ".exact.sums",
     "ClippedVectors": ".exact.clip",

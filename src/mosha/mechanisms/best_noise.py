@@ -10,7 +10,9 @@ from typing import Any
 from mosha.accounting.measures import concentrated
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, probability
+from mosha.core.options import NoiseName
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.gaussian import gaussian
@@ -32,12 +34,13 @@ class NoiseChoice:
     """
 
     measurement: Measurement
-    noise: str
+    noise: NoiseName
     laplace: float
     gaussian: float
     reason: str
 
 
+@explain_wrong_calls
 def best_noise(
     statistic: Statistic,
     *,
@@ -73,7 +76,7 @@ def best_noise(
     """
     if (find_given(epsilon=epsilon, rho=rho) == "epsilon") != (delta is not None):
         raise InvalidParameter("mechanisms.budget_for_either")
-    candidates: dict[str, Callable[[], Measurement]]
+    candidates: dict[NoiseName, Callable[[], Measurement]]
     if rho is not None:
         candidates = {
             "laplace": lambda: laplace(statistic, unit=unit, epsilon=_epsilon_at(statistic, unit, rho)),
@@ -83,7 +86,7 @@ def best_noise(
         candidates = {"laplace": lambda: laplace(statistic, unit=unit, epsilon=epsilon)}
         if probability("delta", delta) >= 2.0**-90:
             candidates["gaussian"] = lambda: gaussian(statistic, unit=unit, epsilon=epsilon, delta=delta)
-    found: dict[str, Measurement] = {}
+    found: dict[NoiseName, Measurement] = {}
     problem = InvalidParameter("mechanisms.no_noise")
     for name, make in candidates.items():
         try:
@@ -115,6 +118,7 @@ def _epsilon_at(statistic: Statistic, unit: Unit, rho: float) -> float:
     return low
 
 
+@explain_wrong_calls
 def additive(
     statistic: Statistic,
     *,

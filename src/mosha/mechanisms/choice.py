@@ -14,11 +14,13 @@ from fractions import Fraction
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Exponential, Pure
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.statistic import Statistic, fingerprint
+from mosha.exact.statistic import Statistic
 from mosha.mechanisms.noisy_statistic import check_moving, exact_steps, title
 from mosha.noise import exponential_choice, permute_and_flip_choice
 
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 
+@explain_wrong_calls
 def exponential(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurement:
     """One label, with probability proportional to exp(epsilon * score / span) (McSherry and Talwar 2007).
 
@@ -63,6 +66,7 @@ def exponential(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurem
     return _make_choice(statistic, unit, choose=exponential_choice, regret=exponential_regret, event=event)
 
 
+@explain_wrong_calls
 def permute_and_flip(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurement:
     """One label by permute-and-flip (McKenna and Sheldon 2020): never worse than `exponential`, up to twice as good.
 

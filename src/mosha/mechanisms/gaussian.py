@@ -11,12 +11,14 @@ from mosha.accounting.measures import gaussian as normal
 from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteGaussian
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.grid import enlarge_scale
-from mosha.exact.statistic import Statistic, Steps, fingerprint
+from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms.error_bars import GaussianError
 from mosha.mechanisms.noisy_statistic import check_moving, find_given, noisy_step, title
 from mosha.mechanisms.picture import make_drawing
@@ -28,6 +30,7 @@ FINE = 1 << 10
 """The noise has at least so many steps to its standard deviation, so that it is priced like the continuous one."""
 
 
+@explain_wrong_calls
 def gaussian(
     statistic: Statistic,
     *,
@@ -161,6 +164,7 @@ def discrete_multiplier(multiplier: float, sensitivity: float, coordinates: int)
     return found
 
 
+@explain_wrong_calls
 def classic_multiplier(epsilon: float, delta: float) -> float:
     """sqrt(2 ln(1.25 / delta)) / epsilon: for comparison only. More noise than needed, and unproved above epsilon 1.
 

@@ -9,12 +9,14 @@ import numpy as np
 from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteLaplace
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.grid import enlarge_scale
-from mosha.exact.statistic import Statistic, Steps, fingerprint
+from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms.error_bars import LaplaceError
 from mosha.mechanisms.noisy_statistic import check_moving, find_given, noisy_step, title
 from mosha.mechanisms.picture import make_drawing
@@ -23,6 +25,7 @@ from mosha.noise import LARGEST_SCALE, discrete_laplace
 __all__ = ["laplace", "laplace_multiplier"]
 
 
+@explain_wrong_calls
 def laplace(
     statistic: Statistic, *, unit: Unit, epsilon: float | None = None, scale: float | None = None
 ) -> Measurement:

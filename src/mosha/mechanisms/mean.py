@@ -11,12 +11,15 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace, Pure
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
+from mosha.core.options import MissingValue
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.grid import add_noise, enlarge_scale
-from mosha.exact.statistic import Steps, fingerprint
+from mosha.exact.statistic import Steps
 from mosha.exact.sum_and_count import SumAndCount
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.mean_error import FINE, MeanError
@@ -30,13 +33,14 @@ _Noise: TypeAlias = Callable[[Steps, Rng], tuple[float, float]]
 _WIDEST = 1 << 42  # what `box_noise` counts exactly: 2**14 rows a unit
 
 
+@explain_wrong_calls
 def mean(
     *,
     between: tuple[float, float],
     unit: Unit,
     epsilon: float,
     column: str | None = None,
-    missing: str = "drop",
+    missing: MissingValue = "drop",
 ) -> Measurement:
     """The mean of a column, every value first clamped into [low, high]; with its sum and count.
 

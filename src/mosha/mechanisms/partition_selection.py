@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.events import Approx
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import hash_name, identify, keep_at_most, list_entries, read_rows, rows_per_unit
 from mosha.exact.canonical import canonical_form
-from mosha.exact.statistic import fingerprint
 from mosha.noise import bernoulli
 from mosha.noise.exponential import exp_bounds
 
@@ -28,6 +29,7 @@ _ONE = 1 << _BITS
 _LONGEST = 300_000
 
 
+@explain_wrong_calls
 def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str | None = None) -> Measurement:
     """The keys of a column that are shared by enough people, each kept with the greatest probability there can be.
 

@@ -10,12 +10,13 @@ import numpy as np
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.quantile import LocalStatistic
-from mosha.exact.statistic import fingerprint
 from mosha.mechanisms.error_bars import LaplaceError
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.smooth_sensitivity import check_local
@@ -25,6 +26,7 @@ from mosha.noise.unbounded import unbounded_laplace
 __all__ = ["passing_level", "propose_test_release"]
 
 
+@explain_wrong_calls
 def propose_test_release(
     statistic: LocalStatistic, *, unit: Unit, epsilon: float, delta: float, sensitivity: float
 ) -> Measurement:

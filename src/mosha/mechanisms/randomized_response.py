@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import RandomizedResponse
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Own, Row, Unit
 from mosha.exact.counts import Histogram
-from mosha.exact.statistic import fingerprint
 from mosha.noise import exponential_choice, uniform
 
 __all__ = ["randomized_response", "response_frequencies", "truth_probability"]
 
 
+@explain_wrong_calls
 def randomized_response(categories: Sequence[object], *, unit: Unit, epsilon: float) -> Measurement:
     """The truth with probability e^epsilon / (e^epsilon + k - 1), else one of the other k - 1 categories, uniformly.
 
@@ -95,6 +97,7 @@ def truth_probability(categories: int, epsilon: float) -> float:
     return 1 / (1 + (categories - 1) * math.exp(-positive("epsilon", epsilon)))
 
 
+@explain_wrong_calls
 def response_frequencies(
     reports: Sequence[object], categories: Sequence[object], *, epsilon: float
 ) -> NDArray[np.float64]:

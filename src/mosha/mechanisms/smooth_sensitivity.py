@@ -9,13 +9,14 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.bounding import rows_per_unit
 from mosha.exact.quantile import LocalStatistic
-from mosha.exact.statistic import Steps, fingerprint
+from mosha.exact.statistic import Steps
 from mosha.mechanisms.noisy_statistic import title
 from mosha.noise.cauchy import cauchy_width, discrete_cauchy
 

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Exponential
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.statistic import Statistic, fingerprint
+from mosha.exact.statistic import Statistic
 from mosha.mechanisms.choice import check_candidates, exponential_regret
 from mosha.mechanisms.noisy_statistic import exact_steps, title
 from mosha.noise import exponential_choice
@@ -23,6 +25,7 @@ from mosha.noise import exponential_choice
 __all__ = ["TopError", "top_k"]
 
 
+@explain_wrong_calls
 def top_k(statistic: Statistic, *, unit: Unit, k: int, epsilon: float) -> Measurement:
     """The k best labels, best first: the law of one-shot Gumbel noise (Durfee and Rogers 2019), drawn exactly.
 

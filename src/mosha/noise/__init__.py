@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosha.core.lazy import loaded_when_used
+from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.noise.box import box_noise as box_noise
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from mosha.noise.gaussian import add_discrete_gaussian as add_discrete_gaussian
     from mosha.noise.gaussian import discrete_gaussian as discrete_gaussian
     from mosha.noise.gaussian import scaled_discrete_gaussian as scaled_discrete_gaussian
+    from mosha.noise.generators.replay import KeyedRandom as KeyedRandom
+    from mosha.noise.generators.replay import SeededRandom as SeededRandom
+    from mosha.noise.generators.secure_random import SecureRandom as SecureRandom
+    from mosha.noise.generators.secure_random import secure as secure
     from mosha.noise.integers import uniform as uniform
     from mosha.noise.integers import uniform_each as uniform_each
     from mosha.noise.laplace import discrete_laplace as discrete_laplace
@@ -35,20 +39,16 @@ if TYPE_CHECKING:
     from mosha.noise.parameters import LARGEST_SCALE as LARGEST_SCALE
     from mosha.noise.places import bernoulli_places as bernoulli_places
     from mosha.noise.places import choose_places as choose_places
-    from mosha.noise.replay import KeyedRandom as KeyedRandom
-    from mosha.noise.replay import SeededRandom as SeededRandom
-    from mosha.noise.secure_random import SecureRandom as SecureRandom
-    from mosha.noise.secure_random import secure as secure
     from mosha.noise.selection import exponential_choice as exponential_choice
     from mosha.noise.selection import exponential_choices as exponential_choices
     from mosha.noise.selection import permute_and_flip_choice as permute_and_flip_choice
 
 _NAMES = {
     "GAP_PER_SAMPLE": "distance",
-    "KeyedRandom": "replay",
+    "KeyedRandom": "generators.replay",
     "LARGEST_SCALE": "parameters",
-    "SecureRandom": "secure_random",
-    "SeededRandom": "replay",
+    "SecureRandom": "generators.secure_random",
+    "SeededRandom": "generators.replay",
     "add_discrete_gaussian": "gaussian",
     "bernoulli": "coins",
     "bernoulli_exp": "coins",
@@ -65,7 +65,7 @@ _NAMES = {
     "geometric": "laplace",
     "permute_and_flip_choice": "selection",
     "scaled_discrete_gaussian": "gaussian",
-    "secure": "secure_random",
+    "secure": "generators.secure_random",
     "uniform": "integers",
     "uniform_each": "integers",
 }

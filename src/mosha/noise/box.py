@@ -12,12 +12,12 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.noise.comparison import falls_below
+from mosha.noise.generators.words import words
 from mosha.noise.integers import uniform_each
 from mosha.noise.laplace import geometric
 from mosha.noise.mixture import PowerMixture
 from mosha.noise.parameters import LARGEST_SCALE, scale_ratio, shape_of
 from mosha.noise.samples import TABLES, generator
-from mosha.noise.words import words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from mosha.noise.exponential import exp_bounds
-from mosha.noise.words import word
+from mosha.noise.generators.words import word
 
 if TYPE_CHECKING:
     from mosha.core.randomness import Rng

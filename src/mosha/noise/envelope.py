@@ -16,14 +16,14 @@ import numpy as np
 
 from mosha.noise.comparison import falls_below
 from mosha.noise.exponential import COEFFICIENTS, LARGEST_EXPONENT, LN2_HIGH, LN2_LOW, PER_LN2, exp_negative
-from mosha.noise.secure_random import SecureRandom
-from mosha.noise.words import word, words
+from mosha.noise.generators.secure_random import SecureRandom
+from mosha.noise.generators.words import word, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mosha.core.randomness import Rng
-    from mosha.noise.words import Words
+    from mosha.noise.generators.words import Words
 
 __all__ = ["Envelope", "Law"]
 

@@ -6,7 +6,7 @@ import importlib.util
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Final, overload
 
 from mosha.core.errors import InvalidParameter
 from mosha.noise.envelope import Envelope
@@ -146,5 +146,5 @@ def scaled_discrete_gaussian(
     table.scale_with(values, factor, generator(rng), compiled=_is_worth_compiling(values))
 
 
-def _is_worth_compiling(values: NDArray[Any]) -> bool:
+def _is_worth_compiling(values: NDArray[np.generic]) -> bool:
     return len(values) >= _LARGE and importlib.util.find_spec("numba") is not None

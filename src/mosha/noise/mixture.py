@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosha.noise.exponential import exp_bounds
-from mosha.noise.words import word, words
+from mosha.noise.generators.words import word, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

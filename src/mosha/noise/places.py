@@ -10,11 +10,11 @@ import numpy as np
 
 from mosha.noise.coins import bernoulli
 from mosha.noise.exponential import exp_bounds
+from mosha.noise.generators.words import word, words
 from mosha.noise.integers import uniform
 from mosha.noise.laplace import geometric
 from mosha.noise.parameters import probability, whole_number
 from mosha.noise.samples import TABLES, generator
-from mosha.noise.words import word, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

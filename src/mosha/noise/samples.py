@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
+from mosha.noise.generators.replay import KeyedRandom
+from mosha.noise.generators.secure_random import SecureRandom, secure
 from mosha.noise.parameters import shape_of
-from mosha.noise.replay import KeyedRandom
-from mosha.noise.secure_random import SecureRandom, secure
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,10 +15,10 @@ from mosha.core.errors import InvalidParameter
 from mosha.noise.coins import flips
 from mosha.noise.comparison import falls_below
 from mosha.noise.exponential import exp_negative
+from mosha.noise.generators.words import word
 from mosha.noise.integers import uniform, uniform_each
 from mosha.noise.parameters import scale_ratio, shape_of
 from mosha.noise.samples import generator
-from mosha.noise.words import word
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -1,6 +1,6 @@
 """Pictures of answers: one look for all of them (the extra `plot`)."""
 
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 from mosha.pictures.curves import (
     draw_band,
     draw_degrees,

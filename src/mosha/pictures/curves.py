@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "draw_band", "draw_degrees", "draw_intervals", "draw_steps", "draw_tradeoff", "draw_training", "draw_tree",
+    "draw_with",
 ]  # fmt: skip
 
 WARM = "#c2703d"
 """A second line beside the first."""
 
 
-def _draw(
+def draw_with(
     paint: Callable[[Axes], None], *, title: str, across: str = "", up: str = "", footer: str = "",
     ax: Axes | None = None, size: tuple[float, float] = (6.4, 3.6),
 ) -> Figure:  # fmt: skip
@@ -46,6 +47,15 @@ def draw_band(
 ) -> Figure:  # fmt: skip
     """A line over steps with the band that holds the noise: a stream.
 
+    Args:
+        values: one number for each step.
+        errors: half-widths of the error bars.
+        title: stands above the picture.
+        across: the label of the horizontal axis.
+        up: the label of the vertical axis.
+        footer: stands below the picture: who is protected, and what was paid.
+        ax: axes to draw on; a figure of its own where they are left out.
+
     >>> draw_band([3, 5, 4], 1.0, title="Arrivals").axes[0].get_title(loc="left")
     'Arrivals'
     """
@@ -57,7 +67,7 @@ def draw_band(
         axes.fill_between(places, line - width, line + width, color=BAND, alpha=0.4, linewidth=0)
         axes.plot(places, line, color=LINE, linewidth=1.6)
 
-    return _draw(paint, title=title, across=across, up=up, footer=footer, ax=ax)
+    return draw_with(paint, title=title, across=across, up=up, footer=footer, ax=ax)
 
 
 def draw_steps(
@@ -65,6 +75,15 @@ def draw_steps(
     footer: str = "", ax: Axes | None = None,
 ) -> Figure:  # fmt: skip
     """A curve in steps, for cumulative numbers, with a band where there is an error bar.
+
+    Args:
+        values: one number for each step.
+        errors: half-widths of the error bars.
+        title: stands above the picture.
+        across: the label of the horizontal axis.
+        up: the label of the vertical axis.
+        footer: stands below the picture: who is protected, and what was paid.
+        ax: axes to draw on; a figure of its own where they are left out.
 
     >>> draw_steps([1, 4, 9]).axes[0].lines[0].get_drawstyle()
     'steps-mid'
@@ -78,7 +97,7 @@ def draw_steps(
             axes.fill_between(places, line - width, line + width, step="mid", color=BAND, alpha=0.4, linewidth=0)
         axes.step(places, line, where="mid", color=LINE, linewidth=1.6)
 
-    return _draw(paint, title=title, across=across, up=up, footer=footer, ax=ax)
+    return draw_with(paint, title=title, across=across, up=up, footer=footer, ax=ax)
 
 
 def draw_degrees(
@@ -86,6 +105,15 @@ def draw_degrees(
     footer: str = "", ax: Axes | None = None,
 ) -> Figure:  # fmt: skip
     """How many vertices have each degree, both axes logarithmic; what lies below its error bar is drawn pale.
+
+    Args:
+        counts: how many vertices have each degree.
+        errors: half-widths of the error bars.
+        title: stands above the picture.
+        across: the label of the horizontal axis.
+        up: the label of the vertical axis.
+        footer: stands below the picture: who is protected, and what was paid.
+        ax: axes to draw on; a figure of its own where they are left out.
 
     >>> draw_degrees([10, 100, 50, 7, 1]).axes[0].get_xscale()
     'log'
@@ -110,7 +138,7 @@ def draw_degrees(
         if errors is not None and np.any(width > 0):
             axes.axhline(float(np.max(width)), color=INK, linewidth=0.7, linestyle=":")
 
-    return _draw(paint, title=title, across=across, up=up, footer=footer, ax=ax)
+    return draw_with(paint, title=title, across=across, up=up, footer=footer, ax=ax)
 
 
 def draw_intervals(
@@ -118,6 +146,15 @@ def draw_intervals(
     ax: Axes | None = None,
 ) -> Figure:  # fmt: skip
     """A dot with its interval for each label, from left to right: quantiles.
+
+    Args:
+        labels: what each interval is called.
+        values: one number for each step.
+        errors: half-widths of the error bars.
+        title: stands above the picture.
+        up: the label of the vertical axis.
+        footer: stands below the picture: who is protected, and what was paid.
+        ax: axes to draw on; a figure of its own where they are left out.
 
     >>> len(draw_intervals(["25%", "50%"], [1, 2], [0.5, 0.5]).axes[0].get_xticks())
     2
@@ -130,7 +167,7 @@ def draw_intervals(
         axes.set_xticks(places, list(labels))
         axes.set_xlim(-0.6, max(middle.size - 0.4, 0.6))
 
-    return _draw(paint, title=title, up=up, footer=footer, ax=ax)
+    return draw_with(paint, title=title, up=up, footer=footer, ax=ax)
 
 
 def draw_training(
@@ -152,7 +189,7 @@ def draw_training(
         price.spines[["top"]].set_visible(False)
         price.set_ylim(bottom=0)
 
-    return _draw(paint, title=title, across=across, up=score, footer=footer, ax=ax)
+    return draw_with(paint, title=title, across=across, up=score, footer=footer, ax=ax)
 
 
 def draw_tradeoff(
@@ -175,7 +212,7 @@ def draw_tradeoff(
         axes.set_ylim(0, 1)
         axes.legend(frameon=False)
 
-    return _draw(paint, title=title, across=across, up=up, footer=footer, ax=ax, size=(4.8, 4.2))
+    return draw_with(paint, title=title, across=across, up=up, footer=footer, ax=ax, size=(4.8, 4.2))
 
 
 def draw_tree(
@@ -199,4 +236,4 @@ def draw_tree(
         axes.grid(visible=False)
         axes.spines[["left"]].set_visible(False)
 
-    return _draw(paint, title=title, footer=footer, ax=ax, size=(7.2, 1.1 + 0.42 * len(accounts)))
+    return draw_with(paint, title=title, footer=footer, ax=ax, size=(7.2, 1.1 + 0.42 * len(accounts)))

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from mosha.core.extras import load_guest
 from mosha.core.language import phrase, say
+from mosha.core.names.extras import load_guest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,11 @@ def _figure_class() -> Any:
 
 
 def begin_figure(width: float, height: float) -> Any:
-    """An empty figure of so many inches."""
+    """An empty figure of so many inches.
+
+    >>> begin_figure(4, 3).get_size_inches().tolist()
+    [4.0, 3.0]
+    """
     load_guest("matplotlib.figure", extra="plot", needed_for=phrase("mechanisms.picture"))
     return _figure_class()(figsize=(width, height), layout="constrained", facecolor="white")
 
@@ -94,7 +98,11 @@ def _break_line(text: str, most: int) -> str:
 
 
 def write_footer(figure: Figure, text: str, *, labels: str = "") -> None:
-    """One small line beneath; where a label is Chinese and no font has it, how to get one."""
+    """One small line beneath; where a label is Chinese and no font has it, how to get one.
+
+    >>> figure = begin_figure(4, 3)
+    >>> write_footer(figure, "epsilon 1")
+    """
     missing = any("\u2e80" <= letter <= "\u9fff" for letter in labels + text) and not has_chinese_font()
     said = f"{text}\n{say('mechanisms.no_chinese_font', 'en')}" if missing else text
     said = "\n".join(_break_line(line, int(figure.get_figwidth() * LETTERS)) for line in said.split("\n"))

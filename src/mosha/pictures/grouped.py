@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from mosha.core.showing import MISSING
 from mosha.pictures.figure import BAND, INK, LINE, begin_figure, style_axes, use_style, write_footer
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ def draw_groups(
         unit: what the numbers are counted in, beside the axis.
         footer: the small line beneath.
         ax: axes to draw the one column on; a figure is made otherwise.
+
+    >>> figure = draw_groups({"ward": ["a", "b"]}, {"count": [3, 5]}, {"count": [1, 1]}, notes={"count": ""})
+    >>> len(figure.axes)
+    1
     """
     labels = [_write_label(parts) for parts in zip(*keys.values(), strict=True)] if keys else ["all"]
     count = len(next(iter(columns.values())))
@@ -119,5 +124,6 @@ def _draw_heat_map(figure: Figure, axes: Axes, keys: Mapping[str, Sequence[objec
 
 
 def _write_label(parts: Sequence[object]) -> str:
-    texts = [str(part).removesuffix("+00:00").removesuffix(" 00:00:00") for part in parts]
+    written = (MISSING if part is None else str(part) for part in parts)
+    texts = [text.removesuffix("+00:00").removesuffix(" 00:00:00") for text in written]
     return ", ".join(text if len(text) <= 24 else f"{text[:23]}…" for text in texts)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from mosha.core.extras import load_guest
 from mosha.core.language import phrase
+from mosha.core.names.extras import load_guest
 from mosha.pictures.figure import BAND, LINE
 
 __all__ = ["chart_groups"]

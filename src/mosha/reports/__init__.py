@@ -7,7 +7,7 @@ Wish                    an error bar, or a weight
 draft_report            a report in a file, from a template or from a declaration
 """
 
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 from mosha.reports.content import Section
 from mosha.reports.drafting import TEMPLATES, draft_report
 from mosha.reports.edition import Edition

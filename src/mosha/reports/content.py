@@ -17,7 +17,15 @@ __all__ = ["Content", "Section"]
 
 @dataclass(frozen=True)
 class Section:
-    """One question of a report with its answer; None where its step broke, which stays paid."""
+    """One question of a report with its answer; None where its step broke, which stays paid.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> visits = mosha.protect({"days": [3, 5]}, unit=mosha.Row(), account=account)
+    >>> edition = mosha.Report("Visits", epsilon=1).add("all", visits.count()).run()
+    >>> [section.part.name for section in edition.sections]
+    ['all']
+    """
 
     part: Part
     answer: Answer | None

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.extras import load_guest
 from mosha.core.language import Language, phrase, say
+from mosha.core.names.extras import load_guest
 from mosha.core.showing import MISSING, Card, Shown
 from mosha.files.atomic import replace_file
 from mosha.reports.content import Content
@@ -33,8 +33,18 @@ Ending = Literal["html", "pdf", "md", "csv", "parquet", "ipynb", "json"]
 class Edition(Shown, Content):
     """A report of one period. Everything made of it is free.
 
+    Made by `Report.run`: `title`, `period`, `language`, the `sections` and how the budget was `split`. Methods take
+    a language `lang` and the `confidence` of error bars.
+
     Guarantee:
         Post-processing of what was paid for.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> visits = mosha.protect({"ward": ["A", "B", "A"]}, unit=mosha.Row(), account=account)
+    >>> edition = mosha.Report("Visits", epsilon=1).add("all", visits.count()).run()
+    >>> edition.to_markdown().splitlines()[0]
+    '# Visits'
     """
 
     def __repr__(self) -> str:

@@ -19,7 +19,13 @@ __all__ = ["Forecast"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Forecast(Shown):
-    """The plan of a report: a line for each question, and what all of them cost together."""
+    """The plan of a report: a line for each question, and what all of them cost together.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"ward": ["A", "B", "A"]}, unit=mosha.Row())
+    >>> mosha.Report("Visits", epsilon=1).add("all", visits.count()).forecast().title
+    'Visits'
+    """
 
     title: str
     period: Period

@@ -30,7 +30,7 @@ def _write_section(section: Section, lang: Language) -> list[str]:
     heads, lines, numbers = list_cells(section)
     rule = [":--" if place < numbers else "--:" for place in range(len(heads))]
     table = [heads, rule, *([_escape(cell) for cell in line] for line in lines)]
-    notes = [f"- {note}" for note in dict.fromkeys(section.answer.notes)]
+    notes = [f"- {note}" for note in section.answer.read_notes(lang)]
     return [*head, "\n".join(f"| {' | '.join(line)} |" for line in table), "\n".join(notes)]
 
 

@@ -14,6 +14,7 @@ from mosha.ledger.publishing.page import STYLE
 from mosha.pictures.figure import use_style
 from mosha.reports.content import Content, Section
 from mosha.reports.markdown import list_cells
+from mosha.reports.parts import TOTAL
 from mosha.reports.promise import describe_promise
 
 __all__ = ["draw_section", "write_page"]
@@ -80,7 +81,7 @@ def _write_section(section: Section, place: int, lang: Language) -> str:
     head += f"<p>{escape(section.part.text)}</p>" if section.part.text else ""
     if section.answer is None:
         return f'<section class="part" id="part-{place}">{head}<p>{escape(say("reports.broke", lang))}</p></section>'
-    notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(section.answer.notes))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in section.answer.read_notes(lang))
     listed = f'<ul class="notes">{notes}</ul>' if notes else ""
     return (
         f'<section class="part" id="part-{place}">{head}{_embed_picture(section, lang)}'
@@ -102,8 +103,9 @@ def draw_section(section: Section, lang: Language, *, kind: str) -> bytes | None
     answer = section.answer
     if answer is None or len(answer) < 2:
         return None
+    shown = answer.having(lambda row: TOTAL not in [row[key] for key in answer.keys])  # totals would drown their parts
     try:
-        figure: Any = answer.plot(lang=lang)
+        figure: Any = (shown if len(shown) > 1 else answer).plot(lang=lang)
     except MissingExtra:
         return None
     buffer = io.BytesIO()

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
-from mosha.core.fingerprint import fingerprint
+from mosha.core.fingerprint import fingerprint_plan
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.release import Receipt
@@ -23,11 +23,14 @@ from mosha.graphs import Question as GraphQuestion
 from mosha.synth import MarginalsQuestion
 from mosha.tables import Answer
 from mosha.tables import Question as TableQuestion
-from mosha.tables.look import look
 from mosha.tables.parts.assumptions import Guess
+from mosha.tables.parts.rounding import round_together
+from mosha.tables.questions.look import look
 from mosha.tables.sql.query import Statement
 
-__all__ = ["GraphPart", "MarginsPart", "Part", "ReadyPart", "StreamWish", "TablePart", "Wish", "WishWords"]
+__all__ = [
+    "TOTAL", "GraphPart", "MarginsPart", "Part", "ReadyPart", "StreamWish", "TablePart", "Wish", "WishWords",
+]  # fmt: skip
 
 TOTAL = "∑"
 """In place of a key: all of them together."""
@@ -204,7 +207,7 @@ class MarginsPart(Part):
 
     Guarantee:
         One release of residuals; every number is a linear function of them, so sums agree with their parts, and their
-        error bars are exact (`synth/residuals.md`).
+        error bars are exact (`synth/measuring/residuals.md`).
     """
 
     question: MarginalsQuestion
@@ -235,18 +238,26 @@ class MarginsPart(Part):
             sets = _subsets(self.columns)
             rows: list[tuple[Any, ...]] = []
             counts: list[float] = []
+            cells = margins.table(*self.columns)
+            whole = round_together(cells["count"])
+            rounded: list[int] = []
             for names in sets:
                 found = margins.table(*names) if names else {"count": [float(margins.marginal())]}
                 counts += found["count"]
                 many = range(len(found["count"]))
                 rows += [tuple(found[n][i] if n in names else TOTAL for n in self.columns) for i in many]
+                sums: dict[tuple[Any, ...], int] = dict.fromkeys(zip(*(found[n] for n in names), strict=True), 0)
+                for place, count in enumerate(whole):
+                    group = tuple(cells[n][place] for n in names)
+                    sums[group] = sums.get(group, 0) + count
+                rounded += sums.values()
 
             def errors(level: float) -> dict[str, Any]:
                 return {"count": np.concatenate([np.ravel(margins.error(*names, confidence=level)) for names in sets])}
 
             return Answer(
                 keys=self.columns, rows=tuple(rows), columns={"count": np.array(counts)}, receipt=receipt,
-                errors=errors, whole=("count",),
+                errors=errors, whole=("count",), rounded={"count": np.array(rounded)},
             )  # fmt: skip
 
         return ReadyPart(measurement=measurement, data=None, look=self.question.look, read=read)
@@ -287,4 +298,4 @@ def _tabulate(name: str, value: ArrayLike, error: Callable[[float], ArrayLike] |
 
 def join_fingerprints(*values: object) -> str:
     """One hash for what several parts ask."""
-    return fingerprint("report", *values)
+    return fingerprint_plan("report", *values)

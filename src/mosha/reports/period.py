@@ -15,7 +15,11 @@ Every = Literal["once", "day", "week", "month", "quarter", "year"]
 
 @dataclass(frozen=True)
 class Period:
-    """A stretch of days: from `start` to the day before `end`."""
+    """A stretch of days: from `start` to the day before `end`.
+
+    >>> Period("January", date(2026, 1, 1), date(2026, 2, 1)).label
+    'January'
+    """
 
     label: str
     start: date

@@ -12,12 +12,13 @@ from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import Language, current_language
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.graphs import Question as GraphQuestion
 from mosha.reports.parts import GraphPart, MarginsPart, Part, StreamWish, TablePart, Wish, WishWords
 from mosha.reports.period import Every, Period, find_period
 from mosha.reports.split import Split, split_budget
 from mosha.reports.stream_part import StepRows, StreamKind, StreamPart, StreamShow, StreamStep, as_batches, list_starts
-from mosha.synth import MarginalsQuestion
+from mosha.synth import MarginalsQuestion, cube
 from mosha.tables import Question as TableQuestion
 from mosha.tables import Table
 from mosha.tables.sql.query import statement
@@ -27,6 +28,7 @@ __all__ = ["Questions"]
 MakePart = Callable[[Period], Part]
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, repr=False)
 class Questions:
     """A title, a budget for one period, and questions with their wishes; nothing is read here."""
@@ -177,6 +179,8 @@ class Questions:
     ) -> Self:
         """The report with a table of margins more: cells and totals that add up, with exact bars; it needs a delta.
 
+        Totals are measured beside the cells, so their bars are narrower than those of sums of cells.
+
         Args:
             name: by which its answer is found.
             table: a protected table that declares keys (or ranges) for the columns.
@@ -187,7 +191,7 @@ class Questions:
         """
         if not 1 <= len(columns) <= 3:
             raise InvalidParameter("reports.margins_columns", parameter="columns")
-        question = table.marginals(ways=len(columns), columns=list(columns))
+        question = table.marginals(sets=cube(*columns), columns=list(columns))
         return self.add(name, question, title=title, text=text, **wish)
 
     def add_part(self, name: str, make: MakePart) -> Self:

@@ -12,8 +12,8 @@ from typing import Any, TypeVar, get_args
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
-from mosha.core.extras import load_guest
 from mosha.core.language import phrase, read_language
+from mosha.core.names.extras import load_guest
 from mosha.core.unit import Edge, Node, Person, Row, Unit
 from mosha.graphs import ProtectedGraph
 from mosha.graphs import protect as protect_graph

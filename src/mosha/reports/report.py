@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from mosha.core.account import Account, Run
-from mosha.core.errors import InvalidParameter, StepFailed, WrongUnit
+from mosha.core.errors import HorizonExceeded, InvalidParameter, StepFailed, WrongUnit
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.release import Release
 from mosha.core.showing import Card, Shown
 from mosha.reports.content import Section
@@ -25,6 +26,7 @@ from mosha.reports.together import PartAnswer, join_parts
 __all__ = ["Report"]
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, repr=False)
 class Report(Shown, Questions):
     """Several questions with one budget: `add` them, `forecast`, then `run` once a period.
@@ -125,15 +127,18 @@ def _do_nothing() -> None:
 
 
 def _group_by_account(split: Split) -> Iterator[tuple[Account, list[Part]]]:
-    """The parts that each account pays for, in their order."""
-    found: dict[str, tuple[Account, list[Part]]] = {}
+    """The parts that each account pays for, in their order; accounts of two ledgers may have one name."""
+    found: list[tuple[Account, list[Part]]] = []
     for part in (each.part for each in split.parts):
         if part.account is None:
             raise InvalidParameter("reports.no_account", parameter="account", part=part.name, spent="nothing")
         if not part.account.unit.covers(part.unit):
             raise WrongUnit("reports.other_unit", account=part.account.name, part=part.name, spent="nothing")
-        found.setdefault(part.account.name, (part.account, []))[1].append(part)
-    yield from found.values()
+        mine = next((parts for account, parts in found if account.is_same(part.account)), None)
+        if mine is None:
+            found.append((part.account, mine := []))
+        mine.append(part)
+    yield from found
 
 
 def _ask_all(
@@ -159,7 +164,8 @@ def _ask_all(
 
 
 def _take_step(run: Run, place: int) -> Release | None:
+    """The next answer; none where its step broke, or where broken steps have left too few for it."""
     try:
         return run.step(None, ask=place)
-    except StepFailed:
+    except (HorizonExceeded, StepFailed):
         return None

@@ -40,17 +40,26 @@ class PlannedPart:
         return self.part.wish.within is None or self.width <= self.part.wish.within * TO
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Split:
     """How a budget is divided: the parts with their prices, what all of them cost together, and the widening.
 
     `widening` is by how much all wished bars had to be widened to fit the budget: 1.0 where every wish is met.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"ward": ["A", "B", "A"]}, unit=mosha.Row())
+    >>> mosha.Report("Visits", epsilon=1).add("all", visits.count(), within=9).forecast().split.widening
+    1.0
     """
 
     parts: tuple[PlannedPart, ...]
     cost: float
     limit: Budget
     widening: float = 1.0
+
+    def __repr__(self) -> str:
+        met = "all wishes met" if self.meets_wishes else f"wished bars {self.widening:.2f} times as wide"
+        return f"Split({len(self.parts)} questions, epsilon {self.cost:.4g} of {self.limit}, {met})"
 
     @property
     def meets_wishes(self) -> bool:
@@ -177,6 +186,13 @@ def split_budget(parts: Sequence[Part], limit: Budget) -> Split:
 
     Where the wishes cost more than there is, all their bars are widened by the least common factor that fits, half of
     the budget being left for parts without a wish, if there are any. Nothing is read and nothing is spent.
+
+    >>> import mosha
+    >>> from mosha.reports.period import find_period
+    >>> visits = mosha.protect({"ward": ["A", "B", "A"]}, unit=mosha.Row())
+    >>> report = mosha.Report("Visits", epsilon=1).add("all", visits.count(), within=9)
+    >>> round(split_budget(report.make_parts(find_period("once", None)), report.budget).cost, 2)
+    0.33
     """
     if limit.mu is not None:
         raise InvalidParameter("reports.budget_measure", parameter="budget")

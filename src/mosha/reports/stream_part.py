@@ -151,7 +151,7 @@ class StreamPart(Part):
             values, _ = inner.step(inner.init(), held, None, rng)
             return np.asarray(values, np.float64).reshape(-1).tolist(), state
 
-        def read(value: Any, receipt: Receipt) -> Answer:
+        def read(value: object, receipt: Receipt) -> Answer:
             steps = range(1, len(self.starts) + 1)
             return Answer(
                 keys=("from",), rows=tuple((day,) for day in self.starts), receipt=receipt,

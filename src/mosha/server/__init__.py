@@ -5,7 +5,7 @@ programs and agents who are not trusted ask questions, within budgets that are c
 nothing but what was paid for.
 """
 
-from mosha.core.extras import load_guest
+from mosha.core.names.extras import load_guest
 
 load_guest("starlette", extra="server", needed_for="the server")
 load_guest("uvicorn", extra="server", needed_for="the server")

@@ -132,7 +132,7 @@ def _plain_routes(service: Service) -> list[Route]:
             service.log.exception("not ready")
         return parts
 
-    async def ready(_: Request) -> Response:
+    async def report_readiness(_: Request) -> Response:
         parts = await run_in_threadpool(look)
         return JSONResponse({"ready": all(parts.values())} | parts, 200 if all(parts.values()) else 503)
 
@@ -155,7 +155,7 @@ def _plain_routes(service: Service) -> list[Route]:
 
     return [
         Route("/healthz", health),
-        Route("/readyz", ready),
+        Route("/readyz", report_readiness),
         Route("/openapi.json", openapi),
         Route("/metrics", metrics),
     ]

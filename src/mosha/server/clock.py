@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-__all__ = ["as_text", "now"]
+__all__ = ["END_OF_TIME", "as_text", "now"]
+
+END_OF_TIME = 2**62  # later than everything: lists that begin with the newest begin before it
 
 
 def now() -> int:

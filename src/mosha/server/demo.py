@@ -72,7 +72,7 @@ def make_demo(service: Service) -> dict[str, str]:
             give_role(service.database, identities[name], role, dataset)
     said = {
         "name": "visits",
-        "title": "Stays in a made-up hospital",
+        "title": "Stays in a made-up hospital · 虚构医院的住院记录",
         "declaration": DECLARATION,
         "promise": {"epsilon": 3.0, "delta": 1e-6, "failures": 10},
         "population": {"name": "patients", "epsilon": 5.0, "delta": 1e-5, "failures": 10},

@@ -41,6 +41,7 @@ class Settings:
     store: str = ""
     ledger: str = ""
     ledger_key: str = ""
+    series: str = ""
     roots: tuple[str, ...] = ()
     workers: int = 2
     memory: int = 2_000_000_000
@@ -48,6 +49,7 @@ class Settings:
     timing: str = "ladder"
     language: str = "en"
     two_signatures: bool = True
+    overbooking: str = "allow"
     demo: bool = False
     previews_per_minute: int = 60
     requests_per_minute: int = 30
@@ -68,6 +70,8 @@ class Settings:
             raise BadRequest("server.setting_wrong", parameter="timing", expected=", ".join(TIMINGS))
         if self.metrics not in ("token", "public"):
             raise BadRequest("server.setting_wrong", parameter="metrics", expected="token, public")
+        if self.overbooking not in ("allow", "refuse"):
+            raise BadRequest("server.setting_wrong", parameter="overbooking", expected="allow, refuse")
         if not 0 <= self.port <= 65_535:
             raise BadRequest("server.setting_wrong", parameter="port", expected="0 to 65535")
         for name in ("workers", "memory", "deadline", "body", "session_hours", "idle_minutes", "link_minutes"):
@@ -101,6 +105,11 @@ class Settings:
         return _resolve(self.ledger) or str(self.folder / "privacy.db")
 
     @property
+    def series_folder(self) -> Path:
+        """Where the states of series lie: in one folder for all processes of one machine that feed the same series."""
+        return Path(self.series) if self.series else self.folder / "series"
+
+    @property
     def data_roots(self) -> tuple[Path, ...]:
         return tuple(Path(root).resolve() for root in self.roots) or ((self.folder / "data").resolve(),)
 
@@ -111,7 +120,7 @@ def _resolve(said: str) -> str:
 
 
 def read_settings(
-    folder: Path, *, file: Path | None = None, environment: Mapping[str, str] | None = None, **given: Any
+    folder: Path, *, file: Path | None = None, environment: Mapping[str, str] | None = None, **given: object
 ) -> Settings:
     """The settings of a folder: its `mosha-server.toml`, then MOSHA_SERVER_* variables, then what is given here."""
     place = file or folder / "mosha-server.toml"
@@ -126,11 +135,11 @@ def read_settings(
         if name.startswith("MOSHA_SERVER_"):
             said[name.removeprefix("MOSHA_SERVER_").lower()] = value
     said |= {name: value for name, value in given.items() if value is not None}
-    checked = {name: _typed(name, value, str(kinds.get(name, ""))) for name, value in said.items()}
+    checked = {name: _read_setting(name, value, str(kinds.get(name, ""))) for name, value in said.items()}
     return replace(Settings(folder=folder), **checked) if checked else Settings(folder=folder)
 
 
-def _typed(name: str, value: Any, kind: str) -> Any:
+def _read_setting(name: str, value: Any, kind: str) -> Any:
     """A value of the type that the setting has; variables of the environment are text."""
     if not kind:
         raise BadRequest("server.setting_unknown", parameter=name)

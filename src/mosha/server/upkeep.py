@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from mosha.core.language import phrase
 from mosha.ledger import Ledger
 from mosha.server.errors import BadRequest, Conflict
 from mosha.server.settings import Settings
@@ -95,11 +96,13 @@ def check_server(settings: Settings, *, heads: Iterable[str] = ()) -> dict[str, 
     problems: list[str] = []
     with Ledger(settings.ledger_place, key=settings.ledger_key or None, create=False) as ledger:
         if not ledger.verify().ok:
-            problems.append("the chain of the ledger is broken")
+            problems.append(phrase("server.wrong_chain"))
         with closing(open_database(settings.store_place)) as database:
             migrate(database)
             noted = [row["head"] for row in database.rows("SELECT head FROM heads")]
-            problems += [f"the ledger lacks the head {head}" for head in (*noted, *heads) if not _holds(ledger, head)]
+            problems += [
+                phrase("server.wrong_head", head=head) for head in (*noted, *heads) if not _holds(ledger, head)
+            ]
             problems += _unpaid(database, ledger)
         head = str(ledger.head)
     return {"well": not problems, "problems": problems, "head": head}
@@ -108,4 +111,5 @@ def check_server(settings: Settings, *, heads: Iterable[str] = ()) -> dict[str, 
 def _unpaid(database: Database, ledger: Ledger) -> list[str]:
     paid = {entry.content().get("key") for entry in ledger.entries() if entry.kind == "pay"}
     rows = database.rows("SELECT id FROM requests WHERE outcome IN ('answered', 'failed')")
-    return [f"request {row['id']} was not paid for" for row in rows if f"request {row['id']}" not in paid]
+    unpaid = [row["id"] for row in rows if f"request {row['id']}" not in paid]
+    return [phrase("server.wrong_unpaid", request=request) for request in unpaid]

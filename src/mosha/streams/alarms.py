@@ -13,11 +13,13 @@ from mosha.core.budget import Budget
 from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import SparseVector
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Unit
-from mosha.exact.statistic import Statistic, check_statistic, fingerprint
+from mosha.exact.statistic import Statistic, check_statistic
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.sparse_vector import split_epsilon
@@ -137,6 +139,7 @@ class AlarmState:
     memory: Memory = field(default_factory=dict)
 
 
+@explain_wrong_calls
 def alarm(
     statistic: Statistic | None = None,
     *,
@@ -155,6 +158,18 @@ def alarm(
     A step answers {"alarm": True or False, "threshold": the highest threshold that was passed, "gap": a noisy measure
     of how far}. Several thresholds are asked from the highest down; a step gives at most one alarm. What is compared is
     the step by itself ("instant"), a `Sliding(steps)` sum or the "running" sum.
+
+    Args:
+        threshold: a step at or above it rings; of several, the highest that was passed is told.
+        alarms: how many alarms are paid for.
+        statistic: what is watched; by default the number of rows.
+        unit: whose presence is hidden.
+        horizon: how many steps are paid for; None for a very long time.
+        epsilon: the price, or
+        delta: together with epsilon, or
+        rho: the price in zero-concentrated privacy.
+        release: what is compared with the threshold: "instant", "running" or `Sliding(steps)`.
+        apart: two contributions of one person are at least so many steps apart.
 
     Guarantee:
         That of `alarm_noise`; the gap is free: `alarms.md`.

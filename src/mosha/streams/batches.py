@@ -13,7 +13,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.exact.bounding import to_array, to_numbers
 
-__all__ = ["Batches", "read_columns", "steps_in"]
+__all__ = ["Batches", "leave_rows_out", "read_columns", "steps_in"]
 
 
 @final
@@ -39,7 +39,7 @@ class Batches:
     def __init_subclass__(cls, **kwargs: object) -> None:
         raise TypeError("Batches has no subclasses: how many steps it has must be what it says.")
 
-    def __init__(self, batches: Iterable[Any]) -> None:
+    def __init__(self, batches: Iterable[object]) -> None:
         if isinstance(batches, Mapping | str | bytes) or hasattr(batches, "columns"):
             raise InvalidParameter("streams.not_batches", parameter="batches")
         self._batches: list[Any] | None = list(batches)
@@ -107,7 +107,21 @@ def steps_in(data: object) -> int:
 
 def read_columns(data: Any) -> dict[str, NDArray[Any]] | None:
     """The columns of a dict, or of a frame of Arrow, pandas or Polars; None for anything else."""
+    names = _list_columns(data)
+    return None if names is None else {str(name): to_array(data[name]) for name in names}
+
+
+def _list_columns(data: Any) -> list[Any] | None:
+    """The names of the columns of a dict or a frame, of which nothing else is looked at; None for anything else."""
     names: Any = data if isinstance(data, Mapping) else getattr(data, "column_names", getattr(data, "columns", None))
-    if names is None or callable(names):
-        return None
-    return {str(name): to_array(data[name]) for name in names}
+    return None if names is None or callable(names) else list(names)
+
+
+def leave_rows_out(batch: Any) -> Any:
+    """The same kind of batch without a row, made without reading one."""
+    names = _list_columns(batch)
+    if names is not None:
+        return {str(name): batch[name][:0] for name in names}
+    if isinstance(batch, tuple):
+        return tuple([] for _ in batch)
+    return [] if hasattr(batch, "__len__") or hasattr(batch, "__iter__") else batch

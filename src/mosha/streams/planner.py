@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic, check_statistic
@@ -20,6 +21,7 @@ VERY_LONG = 1 << 32
 """The horizon of a stream that was given none: 1.2 to 1.6 times the error of a known one, where restarts cost 1.8."""
 
 
+@explain_wrong_calls
 def best(
     statistic: Statistic | None = None,
     *,

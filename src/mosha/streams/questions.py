@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.unit import Unit
 from mosha.mechanisms import ClippedSum, Histogram
 from mosha.streams.planner import best
@@ -31,6 +32,7 @@ class Options(TypedDict, total=False):
     mechanism: str | None
 
 
+@explain_wrong_calls
 def counter(*, unit: Unit, horizon: int | None, **options: Unpack[Options]) -> Stream:
     """How many rows there were: so far, at each step, in a sliding window or with decay.
 
@@ -47,6 +49,7 @@ def counter(*, unit: Unit, horizon: int | None, **options: Unpack[Options]) -> S
     return best(unit=unit, horizon=horizon, name="counter", **options)
 
 
+@explain_wrong_calls
 def total(
     *,
     unit: Unit,
@@ -72,6 +75,7 @@ def total(
     return best(added, unit=unit, horizon=horizon, name="total", **options)
 
 
+@explain_wrong_calls
 def histogram(
     *, unit: Unit, horizon: int | None, keys: Sequence[object], column: str | None = None, **options: Unpack[Options]
 ) -> Stream:
@@ -90,6 +94,7 @@ def histogram(
     return best(Histogram(keys=keys, column=column), unit=unit, horizon=horizon, name="histogram", **options)
 
 
+@explain_wrong_calls
 def series(
     *,
     unit: Unit,
@@ -118,6 +123,7 @@ def series(
     return best(added, unit=unit, horizon=horizon, name="series", **options)
 
 
+@explain_wrong_calls
 def mean(
     *,
     unit: Unit,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer, strict_probability
 
 __all__ = ["Decayed", "Instant", "Readout", "Running", "Sliding"]
@@ -35,7 +36,12 @@ class Readout(Protocol):
 
 @dataclass(frozen=True)
 class Running:
-    """The sum of all steps so far."""
+    """The sum of all steps so far.
+
+    >>> running = Running()
+    >>> running.step(running.start(), 3)
+    (3, 3)
+    """
 
     word: str = "running"
 
@@ -56,7 +62,11 @@ class Running:
 
 @dataclass(frozen=True)
 class Instant:
-    """Each step by itself."""
+    """Each step by itself.
+
+    >>> Instant().step(None, 3)
+    (3, None)
+    """
 
     word: str = "instant"
 
@@ -73,6 +83,7 @@ class Instant:
         return np.diff(sums, prepend=0.0)
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Sliding:
     """The sum of the last `steps` steps; as many numbers are remembered.
@@ -109,6 +120,7 @@ class Sliding:
         return sums - late
 
 
+@explain_wrong_calls
 @dataclass(frozen=True)
 class Decayed:
     """The sum of all steps so far, each `factor` times as heavy as the next.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
 
 __all__ = ["Band", "group", "rising", "smooth"]
@@ -23,7 +24,12 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Band:
-    """Estimates and their standard deviations, one for each step."""
+    """Estimates and their standard deviations, one for each step.
+
+    >>> band = rising([1.0, 3.0, 2.0, 4.0])
+    >>> band.values.tolist()
+    [1.0, 2.5, 2.5, 4.0]
+    """
 
     values: Vector
     deviations: Vector
@@ -66,6 +72,7 @@ def _filter(series: Vector, noise: Vector, drift: float) -> tuple[Vector, Vector
     return levels, before, after, likelihood
 
 
+@explain_wrong_calls
 def smooth(values: object, deviations: object, *, drift: float | None = None, online: bool = False) -> Band:
     """A level that wanders, seen through noise of known size: Kalman's filter, or with all steps known the smoother.
 
@@ -94,6 +101,7 @@ def smooth(values: object, deviations: object, *, drift: float | None = None, on
     return Band(levels, np.sqrt(np.maximum(after, 0.0)))
 
 
+@explain_wrong_calls
 def group(values: object, deviations: object, *, jump: float = 3.0) -> Band:
     """Means over runs of steps that stay together: a run ends where a value leaves its mean by `jump` deviations.
 
@@ -112,6 +120,7 @@ def group(values: object, deviations: object, *, jump: float = 3.0) -> Band:
     return Band(estimates, widths)
 
 
+@explain_wrong_calls
 def rising(values: object, deviations: object = 1.0, *, at_least: float = 0.0) -> Band:
     """The nearest sequence that never falls and is never below `at_least`: what a running count must be.
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from mosha.core.errors import InvalidParameter, SourceUnavailable
+from mosha.core.fingerprint import fingerprint
 from mosha.core.language import say
 from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.core.showing import MISSING, Card, Shown, write_number
 from mosha.core.unit import Unit
-from mosha.exact.statistic import fingerprint
 from mosha.mechanisms.noisy_statistic import title
 from mosha.streams.batches import Batches, steps_in
 from mosha.streams.bounding import exact_step, exact_steps
@@ -29,7 +29,13 @@ __all__ = ["Stream", "stream_of"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Stream(Shown, Measurement):
-    """A measurement of many steps that also knows its plan, the alternatives and why this one was taken."""
+    """A measurement of many steps that also knows its plan, the alternatives and why this one was taken.
+
+    >>> import mosha
+    >>> stream = mosha.streams.counter(unit=mosha.Reading(), horizon=100, epsilon=1)
+    >>> stream.horizon, stream.plan.name
+    (100, '15-ary tree with negative digits, 2 levels')
+    """
 
     plan: Plan
     alternatives: tuple[tuple[str, float], ...] = ()

@@ -15,12 +15,14 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import non_negative, positive
 from mosha.core.options import WindowMethod, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit, Window
-from mosha.exact.statistic import Statistic, check_statistic, fingerprint
+from mosha.exact.statistic import Statistic, check_statistic
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
 from mosha.noise.unbounded import unbounded_laplace
@@ -59,6 +61,7 @@ def predict_error(method: str, *, steps: int, changes: float, epsilon: float) ->
     return (2 * published if method == "absorption" else min(2.0 ** (published + 1), 2.0**60)) / epsilon
 
 
+@explain_wrong_calls
 def window(
     statistic: Statistic | None = None,
     *,

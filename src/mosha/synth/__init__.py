@@ -3,10 +3,10 @@
 `Table.marginals` and `Table.synthesize` lead here.
 """
 
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 from mosha.synth.comparing import Comparison, compare
 from mosha.synth.margins import Estimate, Marginals
-from mosha.synth.planning import cube, rollup
+from mosha.synth.measuring.planning import cube, rollup
 from mosha.synth.report import Report
 from mosha.synth.synthesis import SynthesisQuestion, ask_synthesis
 from mosha.synth.synthetic import Synthetic

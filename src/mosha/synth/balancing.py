@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.synth.columns import Wholes
+from mosha.synth.measuring.columns import Wholes
 from mosha.synth.model import Model
 
 __all__ = ["balance_rows"]

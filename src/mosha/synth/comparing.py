@@ -10,11 +10,12 @@ from typing import Any, get_args
 
 import numpy as np
 
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
 from mosha.core.unit import Row
 from mosha.noise import secure
-from mosha.synth.counting import Counted
 from mosha.synth.design import Choice, Method
+from mosha.synth.measuring.counting import Counted
 from mosha.synth.synthesis import SynthesisQuestion, ask_synthesis
 from mosha.synth.synthetic import Synthetic
 from mosha.tables import Budget, protect
@@ -32,6 +33,9 @@ class Comparison:
         mean: the mean distance of all pairs of columns, over all runs.
         largest: the largest distance of a pair, averaged over runs.
         seconds: CPU seconds of one run.
+
+    >>> Comparison(method="automatic", chosen="tree", mean=0.1, largest=0.2, seconds=1.0).mean
+    0.1
     """
 
     method: Choice
@@ -41,6 +45,7 @@ class Comparison:
     seconds: float
 
 
+@explain_wrong_calls
 def compare(
     rows: object,
     *,
@@ -67,7 +72,7 @@ def compare(
     >>> rows = pa.table({"a": [0, 1] * 500, "b": [0, 1] * 500})
     >>> found = compare(rows, epsilon=5, runs=1, keys={"a": [0, 1], "b": [0, 1]})
     >>> len(found)
-    4
+    5
     """
     table, runs = protect(rows, unit=Row()), positive_integer("runs", runs)
     budget, found = Budget(epsilon=epsilon, delta=delta), []

@@ -10,8 +10,8 @@ import numpy as np
 from mosha.connect import Aggregation, Rows, Unbounded, answer, col, private, source
 from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Type
-from mosha.core.extras import load_guest
-from mosha.synth.columns import CodedColumn
+from mosha.core.names.extras import load_guest
+from mosha.synth.measuring.columns import CodedColumn
 
 __all__ = ["arrow_table", "evaluate"]
 
@@ -22,7 +22,7 @@ _ARROW = {
 }  # fmt: skip
 
 
-def arrow_table(found: Mapping[str, Any], columns: Sequence[CodedColumn]) -> Any:
+def arrow_table(found: Mapping[str, object], columns: Sequence[CodedColumn]) -> Any:
     """Rows as an Arrow table with the types of the private one."""
     arrow = load_guest("pyarrow", extra="arrow", needed_for="expressions on synthetic rows")
     kinds = {column.name: column.kind for column in columns}
@@ -39,7 +39,7 @@ def arrow_table(found: Mapping[str, Any], columns: Sequence[CodedColumn]) -> Any
     return arrow.table({name: array(name, values) for name, values in found.items()})
 
 
-def evaluate(expression: Expression, found: Mapping[str, Any], columns: Sequence[CodedColumn]) -> Any:
+def evaluate(expression: Expression, found: Mapping[str, object], columns: Sequence[CodedColumn]) -> Any:
     """The value of an expression in every row."""
     arrow = load_guest("pyarrow", extra="arrow", needed_for="expressions on synthetic rows")
     rows = arrow_table(found, columns)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mosha.connect.language.expression import Expression
 from mosha.core.errors import InvalidParameter
-from mosha.synth.columns import CodedColumn
 from mosha.synth.computing import evaluate
+from mosha.synth.measuring.columns import CodedColumn
 
 __all__ = ["check_conditions", "decode_cells", "derive_columns", "find_broken_rows"]
 
@@ -30,7 +30,7 @@ def decode_cells(columns: Sequence[CodedColumn], cells: Cells, generator: np.ran
 
 
 def derive_columns(
-    found: dict[str, Any], derived: Mapping[str, Expression], columns: Sequence[CodedColumn]
+    found: dict[str, object], derived: Mapping[str, Expression], columns: Sequence[CodedColumn]
 ) -> dict[str, Any]:
     """The rows with their derived columns, each computed from those before it."""
     for name, expression in derived.items():

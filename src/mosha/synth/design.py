@@ -10,15 +10,16 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
-from mosha.synth.axis import Axis, Reals, flat_axis
-from mosha.synth.columns import CodedColumn, Wholes
+from mosha.synth.choosing import DENSE, Distances, Pair, choose_pairs, explained_distance, span_tree
+from mosha.synth.measuring.axis import Axis, Reals, flat_axis
+from mosha.synth.measuring.columns import CodedColumn, Wholes
+from mosha.synth.measuring.residuals import Measured, Term
 from mosha.synth.mixture import PairTarget, shrink_towards_independence
 from mosha.synth.oneways import clean_counts, group_cells
-from mosha.synth.residuals import Measured, Term
 
 __all__ = [
     "MOST_GROUPS",
@@ -29,24 +30,26 @@ __all__ = [
     "axes_of",
     "clean_oneways",
     "combine",
+    "design_distances",
     "design_fine",
     "design_oneways",
     "design_pairs",
+    "expect_independence",
     "pair_targets",
-    "stages_of",
+    "read_distances",
 ]
 
-Choice = Literal["automatic", "independent", "selected pairs", "all pairs"]
+Choice = Literal["automatic", "independent", "tree", "selected pairs", "all pairs"]
 """What a caller may ask for."""
 
-STAGES = {"one-ways": 0.15, "pairs": 0.70, "fine": 0.10, "look": 0.05}
-"""What each stage has of the squared mu."""
+STAGES = {"one-ways": 0.15, "distances": 0.04, "pairs": 0.66, "fine": 0.10, "look": 0.05}
+"""What each stage has of the squared mu: fixed before anything is measured, whatever is asked for."""
 
-SELECTED = {"one-ways": 0.15, "pairs": 0.40, "fine": 0.40, "look": 0.05}
-"""The same where a caller asks for selected pairs."""
+FOR_TOTAL = 0.05
+"""What a stage of single columns spends on the number of rows, which people look at first."""
 
 MOST_GROUPS = 128
-ROUGH, ROUGHEST, ROUGH_FINE = 0.2, 0.35, 1.2
+ROUGH, ROUGHEST, ROUGH_CHOSEN, ROUGH_FINE = 0.2, 0.35, 0.33, 1.2
 """Groups are made so fine that the noise of a pair table is about this large a share of all rows."""
 
 MANY_GROUPS, MOST_FINER = (12, 24), 2.0
@@ -61,8 +64,11 @@ STRONG, MOST_STRONG, FEW_GROUPS = 0.2, 0.03, 6
 
 Where pairs have fewer groups than `FEW_GROUPS`, the budget is better spent on measuring all of them once more."""
 
+COMPARED, MOST_DOUBT, LOST = 8, 0.2, 3.0
+"""Groups of a column in which distances are taken; with more noise than this share of all rows they say nothing."""
+
 LEAST_SHARE = 1e-5
-Method = Literal["independent", "selected pairs", "all pairs"]
+Method = Literal["independent", "tree", "selected pairs", "all pairs"]
 """What the rule chose."""
 
 
@@ -105,10 +111,17 @@ def design_oneways(columns: Sequence[CodedColumn]) -> Design:
 
 def _oneway_shares(columns: Sequence[CodedColumn], part: float) -> dict[Term, float]:
     """Deviations inverse to the cube root of the number of cells: the least sum of absolute errors."""
-    raw = {((i, 1),): (1 - 1 / c.size) * c.size ** (2 / 3) for i, c in enumerate(columns) if c.size > 1}
+    raw: dict[Term, float] = {
+        ((i, 1),): (1 - 1 / c.size) * c.size ** (2 / 3) for i, c in enumerate(columns) if c.size > 1
+    }
+    return _divide(raw, part)
+
+
+def _divide(raw: Mapping[Term, float], part: float) -> dict[Term, float]:
+    """A part of a stage for the total and for one-ways in these proportions."""
     total = sum(raw.values()) or 1.0
-    shares: dict[Term, float] = {(): 0.01 * part}
-    shares.update({term: 0.99 * part * share / total for term, share in raw.items()})
+    shares: dict[Term, float] = {(): FOR_TOTAL * part}
+    shares.update({term: (1 - FOR_TOTAL) * part * share / total for term, share in raw.items()})
     return {term: max(share, LEAST_SHARE) for term, share in shares.items()}
 
 
@@ -124,26 +137,38 @@ def clean_oneways(columns: Sequence[CodedColumn], measured: Measured) -> tuple[f
     return total, found
 
 
-def _split(shares: Sequence[Reals], total: float, multiplier: float) -> float:
+def _split(shares: Sequence[Reals], total: float, multiplier: float, pairs: int) -> float:
     """What part of all stages one-ways should have: where the errors of both together are smallest.
 
     `multiplier` is that of the whole budget. An error of one-ways falls with the root of their part; that of pairs,
     whose groups grow finer as the noise falls, with its sixth root.
     """
-    sizes = np.array([len(s) for s in shares], np.float64)
-    noise = multiplier * math.sqrt(float((sizes ** (2 / 3)).sum())) / np.cbrt(sizes)
-    present = np.array([np.count_nonzero(s * total > n) for s, n in zip(shares, noise, strict=True)])
-    single = ONE_WAY_WEIGHT * float(np.mean(np.minimum(0.4 * present * noise / total, 0.5)))
-    pairs = len(shares) * (len(shares) - 1) / 2
+    single = _error_of_oneways(shares, total, multiplier)
     double = PAIR_WEIGHT * np.cbrt(multiplier * math.sqrt(0.8 * max(pairs, 1)) / total)
     parts = np.linspace(0.15, 0.85, 71)
     costs = single / np.sqrt(parts) + double / (1 - parts) ** (1 / 6)
     return float(parts[int(np.argmin(costs))])
 
 
-def stages_of(choice: Choice) -> Mapping[str, float]:
-    """What each stage has of the squared mu: fixed by what the caller asks for, before anything is measured."""
-    return SELECTED if choice == "selected pairs" else STAGES
+def _error_of_oneways(shares: Sequence[Reals], total: float, multiplier: float) -> float:
+    """What the noise of one-ways does to a pair table where they have the whole budget, as a share of all rows."""
+    sizes = np.array([len(s) for s in shares], np.float64)
+    noise = multiplier * math.sqrt(float((sizes ** (2 / 3)).sum())) / np.cbrt(sizes)
+    present = np.array([np.count_nonzero(s * total > n) for s, n in zip(shares, noise, strict=True)])
+    return ONE_WAY_WEIGHT * float(np.mean(np.minimum(0.4 * present * noise / total, 0.5)))
+
+
+def _part_for_chosen(single: float, explained: float, total: float, multiplier: float, pairs: int) -> float:
+    """What chosen pairs should have of their stage: the best of what they explain less what one-ways lose; 0: nothing.
+
+    Of a distance, what `LOST` groups out of all hold is lost to coarse groups and their noise.
+    """
+    parts = np.linspace(0.0, 0.9, 10)
+    costs = single / np.sqrt(STAGES["one-ways"] + (STAGES["pairs"] + STAGES["fine"]) * (1 - parts))
+    for place, part in enumerate(parts[1:], 1):
+        deviation = _noise_of_pairs(multiplier, part * STAGES["pairs"], pairs)
+        costs[place] -= explained * max(0.0, 1 - LOST / math.sqrt(ROUGH_CHOSEN * total / (0.4 * deviation)))
+    return float(parts[int(np.argmin(costs))])
 
 
 def _count_groups(choice: Choice, total: float, deviation: float) -> int:
@@ -151,47 +176,133 @@ def _count_groups(choice: Choice, total: float, deviation: float) -> int:
     most = math.floor(math.sqrt(ROUGH * total / (0.4 * deviation)))
     few, many = MANY_GROUPS
     most = math.floor(most * (1 + (MOST_FINER - 1) * min(1.0, max(0.0, (most - few) / (many - few)))))
-    if choice in {"all pairs", "selected pairs"}:
+    if choice == "all pairs":
         return max(most, 2)
     if most < FEWEST <= math.sqrt(ROUGHEST * total / (0.4 * deviation)):
         most = FEWEST
     return most if most >= FEWEST else 0
 
 
-def design_pairs(
-    columns: Sequence[CodedColumn], measured: Measured, multiplier: float, *, method: Choice = "automatic"
+def _fit_groups(columns: Sequence[CodedColumn], shares: Sequence[Reals], total: float, most: int) -> tuple[Wholes, ...]:
+    return tuple(
+        group_cells(s * total, min(most, MOST_GROUPS), ordered=c.is_ordered, hierarchy=_hierarchy(c))
+        for s, c in zip(shares, columns, strict=True)
+    )
+
+
+def _noise_of_pairs(multiplier: float, part: float, pairs: int) -> float:
+    """The deviation of a cell where so many pairs share a part of the budget."""
+    return multiplier / math.sqrt(max(part, 1e-9)) * math.sqrt(0.8 * max(pairs, 1))
+
+
+def _part_for_pairs(shares: Sequence[Reals], total: float, multiplier: float, pairs: int, *, least: float) -> float:
+    """What pairs should have of their stage; one-ways are measured once more for the rest."""
+    part = 1 - _split(shares, total, multiplier, pairs) - STAGES["look"] - STAGES["fine"] - STAGES["distances"]
+    return min(1.0, max(part / STAGES["pairs"], least))
+
+
+def design_distances(
+    columns: Sequence[CodedColumn], measured: Measured, multiplier: float, deviation: float, *, method: Choice
 ) -> Design:
-    """The second stage: all pairs in groups, and one-ways once more, each with what helps most.
+    """The second stage: distances of pairs from independence in a few groups; one-ways once more where none are needed.
+
+    None are needed where all pairs can be measured anyhow, and where noise would drown even distances.
 
     Args:
         columns: the columns with their cells.
         measured: what the first stage released, in units of the counts.
         multiplier: of the whole budget, times what one unit counts for.
-        method: "independent" measures one-ways alone; "automatic" decides.
+        deviation: of each distance.
+        method: what the caller asks for.
     """
     total, shares = clean_oneways(columns, measured)
-    part, stages = _split(shares, total, multiplier), stages_of(method)
-    here = stages["pairs"]
-    for_pairs = min(1.0, max(0.0, 1 - part - stages["look"] - stages["fine"]) / here)
-    if method in {"all pairs", "selected pairs"}:
-        for_pairs = max(for_pairs, 0.5)
-    pairs = len(columns) * (len(columns) - 1) / 2
-    deviation = multiplier / math.sqrt(max(for_pairs * here, 1e-9)) * math.sqrt(0.8 * max(pairs, 1))
-    most = 0 if len(columns) < 2 or method == "independent" else _count_groups(method, total, deviation)
+    pairs = len(columns) * (len(columns) - 1) // 2
+    part = _part_for_pairs(shares, total, multiplier, pairs, least=0.0)
+    groups = _count_groups(method, total, _noise_of_pairs(multiplier, part * STAGES["pairs"], pairs))
+    is_useful = groups < FEW_GROUPS and deviation / (2 * total) < MOST_DOUBT
+    if pairs and (method in {"tree", "selected pairs"} or (method == "automatic" and is_useful)):
+        whole = _one_group_each(columns)
+        few = _fit_groups(columns, shares, total, COMPARED)
+        return Design(axes_of(columns, few, whole), {}, few, whole, "selected pairs")
+    return design_oneways(columns)
+
+
+def expect_independence(columns: Sequence[CodedColumn], design: Design, measured: Measured) -> dict[Pair, Wholes]:
+    """The pair tables that distances are taken from: products of the one-ways that were released, in whole numbers."""
+    total, shares = clean_oneways(columns, measured)
+    grouped = [np.bincount(g, s) for g, s in zip(design.groups, shares, strict=True)]
+    return {
+        (design.columns + a, design.columns + b): np.rint(total * np.outer(grouped[a], grouped[b])).astype(np.int64)
+        for a, b in itertools.combinations(range(design.columns), 2)
+    }
+
+
+def read_distances(columns: Sequence[CodedColumn], measured: Measured, values: Reals, deviation: float) -> Distances:
+    """Distances as shares of all rows: the sum of absolute differences is twice that."""
+    total, _ = clean_oneways(columns, measured)
+    order = itertools.combinations(range(len(columns)), 2)
+    return Distances(
+        {pair: float(value) / (2 * total) for pair, value in zip(order, values, strict=True)}, deviation / (2 * total)
+    )
+
+
+def design_pairs(
+    columns: Sequence[CodedColumn],
+    measured: Measured,
+    multiplier: float,
+    *,
+    method: Choice = "automatic",
+    distances: Distances | None = None,
+) -> Design:
+    """The third stage: pairs in groups, and one-ways once more, each with what helps most.
+
+    Args:
+        columns: the columns with their cells.
+        measured: what the stages before released, in units of the counts.
+        multiplier: of the whole budget, times what one unit counts for.
+        method: "independent" measures one-ways alone; "automatic" decides.
+        distances: of all pairs from independence, where they were measured: pairs are chosen by them.
+    """
+    total, shares = clean_oneways(columns, measured)
+    chosen, name = list(itertools.combinations(range(len(columns)), 2)), "all pairs"
+    if distances is not None:
+        chosen = choose_pairs(distances, len(columns), is_tree=method == "tree", is_asked=method != "automatic")
+        name = "tree" if len(span_tree(chosen, len(columns))) == len(chosen) else "selected pairs"
+        name = name if method == "automatic" else method
+        if len(chosen) > DENSE * len(columns):
+            name, distances = "all pairs", None
+    least = 0.0 if method in {"automatic", "independent"} else 0.5
+    for_pairs = _part_for_pairs(shares, total, multiplier, len(chosen), least=least)
+    if distances is not None and method == "automatic":
+        single = _error_of_oneways(shares, total, multiplier)
+        explained = explained_distance(distances, chosen, len(columns))
+        for_pairs = _part_for_chosen(single, explained, total, multiplier, len(chosen))
+    deviation = _noise_of_pairs(multiplier, for_pairs * STAGES["pairs"], len(chosen))
+    most = _count_groups(method, total, deviation)
+    if distances is not None:
+        most = max(FEWEST, math.floor(math.sqrt(ROUGH_CHOSEN * total / (0.4 * deviation))))
     whole = _one_group_each(columns)
-    if not most:
-        return Design(axes_of(columns, whole, whole), _oneway_shares(columns, 1.0), whole, whole, "independent")
-    groups = tuple(
-        group_cells(s * total, min(most, MOST_GROUPS), ordered=c.is_ordered, hierarchy=_hierarchy(c))
-        for s, c in zip(shares, columns, strict=True)
-    )
+    if not most or not chosen or not for_pairs or method == "independent":
+        return Design(axes_of(columns, whole, whole), _present_shares(columns, measured, 1.0), whole, whole,
+                      "independent")  # fmt: skip
+    groups = _fit_groups(columns, shares, total, most)
     axes = axes_of(columns, groups, whole)
-    raw = _pair_shares(
-        axes, [(len(columns) + a, len(columns) + b) for a, b in itertools.combinations(range(len(columns)), 2)]
-    )
-    found = _oneway_shares(columns, 1 - for_pairs)
+    raw = _pair_shares(axes, [(len(columns) + a, len(columns) + b) for a, b in chosen])
+    found = _present_shares(columns, measured, 1 - for_pairs)
     found.update({term: for_pairs * share for term, share in raw.items()})
-    return Design(axes, found, groups, whole, "selected pairs" if method == "selected pairs" else "all pairs")
+    return Design(axes, found, groups, whole, cast("Method", name))
+
+
+def _present_shares(columns: Sequence[CodedColumn], measured: Measured, part: float) -> dict[Term, float]:
+    """As `_oneway_shares`, by the cells that stand out of the noise: empty ones are cleaned away."""
+    total, shares = clean_oneways(columns, measured)
+    raw: dict[Term, float] = {}
+    for place, (column, share) in enumerate(zip(columns, shares, strict=True)):
+        noise = measured.deviations.get(((place, 1),), 0.0) / 2
+        if column.size > 1:
+            present = max(1.5, float(np.count_nonzero(share * total > noise)))
+            raw[((place, 1),)] = (1 - 1 / column.size) * present ** (2 / 3)
+    return _divide(raw, part)
 
 
 def _hierarchy(column: CodedColumn) -> Wholes | None:
@@ -220,15 +331,14 @@ def pair_targets(design: Design, measured: Measured, total: float, level: int) -
 
 
 def design_fine(columns: Sequence[CodedColumn], design: Design, measured: Measured, multiplier: float) -> Design:
-    """The third stage: the pairs that depend most on each other in finer groups; else the second stage once more."""
-    if design.method == "independent":
+    """The fourth stage: the strongest of all pairs in finer groups; else the third stage once more."""
+    if design.method != "all pairs":
         return design
     total, shares = clean_oneways(columns, measured)
-    coarse = _choose_pairs(design, measured, total, shares)
+    coarse = _choose_strong(design, measured, total, shares)
     if not coarse:
         return design
-    stages = stages_of("selected pairs" if design.method == "selected pairs" else "automatic")
-    deviation = multiplier / math.sqrt(stages["fine"]) * math.sqrt(0.9 * len(coarse))
+    deviation = multiplier / math.sqrt(STAGES["fine"]) * math.sqrt(0.9 * len(coarse))
     finest = min(MOST_GROUPS, max(FEWEST, math.floor(math.sqrt(ROUGH_FINE * total / (0.4 * deviation)))))
     fine = []
     for place, (column, share) in enumerate(zip(columns, shares, strict=True)):
@@ -244,19 +354,17 @@ def design_fine(columns: Sequence[CodedColumn], design: Design, measured: Measur
     return Design(axes, terms, design.groups, tuple(fine), design.method)
 
 
-def _choose_pairs(design: Design, measured: Measured, total: float, shares: Sequence[Reals]) -> list[tuple[int, int]]:
+def _choose_strong(design: Design, measured: Measured, total: float, shares: Sequence[Reals]) -> list[Pair]:
     """The pairs to be measured in finer groups: the farthest from independence, by what was released already."""
-    selected = design.method == "selected pairs"
-    if not selected and max(int(groups.max()) + 1 for groups in design.groups) < FEW_GROUPS:
+    if max(int(groups.max()) + 1 for groups in design.groups) < FEW_GROUPS:
         return []
     grouped = [np.asarray(np.bincount(g, s), np.float64) for g, s in zip(design.groups, shares, strict=True)]
     strength = {}
     for target in pair_targets(design, measured, total, 1):
         excess = shrink_towards_independence(target, grouped)[1]
         strength[target.first, target.second] = 0.5 * float(np.abs(excess).sum())
-    most = design.columns - 1 if selected else max(1, math.ceil(MOST_STRONG * len(strength)))
-    least = 0.0 if selected else STRONG
-    chosen = [pair for pair in sorted(strength, key=lambda pair: -strength[pair])[:most] if strength[pair] > least]
+    most = max(1, math.ceil(MOST_STRONG * len(strength)))
+    chosen = [pair for pair in sorted(strength, key=lambda pair: -strength[pair])[:most] if strength[pair] > STRONG]
     return [(a, b) for a, b in chosen if _is_merged(design, a) or _is_merged(design, b)]
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mosha.synth.axis import Reals
-from mosha.synth.columns import Wholes
+from mosha.synth.measuring.axis import Reals
+from mosha.synth.measuring.columns import Wholes
 from mosha.synth.model import Model
 
 __all__ = ["draw_cells"]

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
 from mosha.core.number import strict_probability
+from mosha.core.options import EstimateGrade
 from mosha.core.release import Receipt
+from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
-from mosha.synth.axis import Reals
-from mosha.synth.columns import CodedColumn
-from mosha.synth.residuals import Measured
+from mosha.synth.measuring.axis import Reals
+from mosha.synth.measuring.columns import CodedColumn
+from mosha.synth.measuring.residuals import Measured
 
 __all__ = ["Estimate", "Marginals", "nearest_counts", "selection_of"]
 
@@ -25,11 +28,14 @@ class Estimate:
     """A number with the half-width of its error bar; `grade` says what stands behind it.
 
     *certified*: unbiased, with an exact error bar. *modelled*: what a model says, without an error bar.
+
+    >>> Estimate(12.0, 3.0).grade
+    'certified'
     """
 
     value: float
     error: float | None
-    grade: str = "certified"
+    grade: EstimateGrade = "certified"
 
     def __str__(self) -> str:
         if self.error is None:
@@ -38,12 +44,24 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Marginals:
+class Marginals(Shown):
     """Noisy marginals: publish them, add them up, compare them, as often as you like.
+
+    Made by a release: `columns` with their cells, the `sets` that were asked, what was `measured`, and the `receipt`.
+    Methods take the `name` or `names` of columns, the `chosen` cells and their `coefficients`, and the `confidence` of
+    error bars.
 
     Guarantee:
         Everything here is post-processing of what was paid for. Cells are unbiased, and sums over a column are the same
         in every marginal that has it.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("people", unit=mosha.Row(), epsilon=8, delta=1e-6)
+    >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row(), account=account)
+    >>> keys = {"sex": ["F", "M"], "job": ["a", "b"]}
+    >>> answer = people.marginals(columns=["sex", "job"], keys=keys).release(epsilon=5, delta=1e-6)
+    >>> answer.marginal("sex", "job").shape  # a cell for values outside the keys, too
+    (3, 3)
     """
 
     columns: tuple[CodedColumn, ...]
@@ -53,6 +71,14 @@ class Marginals:
 
     def __repr__(self) -> str:
         return f"Marginals({len(self.sets)} marginals of {', '.join(column.name for column in self.columns)})"
+
+    def make_card(self) -> Card:
+        """Which marginals there are, and what was paid."""
+        facts = [
+            (say("synth.shown_count"), f"{len(self.sets):,}"),
+            (say("synth.shown_columns"), ", ".join(column.name for column in self.columns)),
+        ]
+        return Card(title=say("synth.shown_marginals"), facts=facts, notes=[str(self.receipt)])
 
     def _place(self, name: str) -> int:
         for place, column in enumerate(self.columns):

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.synth.axis import Reals
-from mosha.synth.columns import CodedColumn, Wholes
+from mosha.synth.choosing import complete_pairs
 from mosha.synth.design import Design, clean_oneways, pair_targets
+from mosha.synth.measuring.axis import Reals
+from mosha.synth.measuring.columns import CodedColumn, Wholes
+from mosha.synth.measuring.residuals import Measured
 from mosha.synth.mixture import Mixture, assume_independence, fit_mixture
-from mosha.synth.residuals import Measured
 
 __all__ = ["Model", "fit_model"]
 
@@ -95,6 +96,8 @@ def fit_model(
         deviations.append(deviation * math.sqrt(len(share) / len(weights)) / total)
     grouped = [np.asarray(np.bincount(g, s), np.float64) for g, s in zip(design.groups, shares, strict=True)]
     pairs = [assume_independence(pair, grouped) for pair in pair_targets(design, measured, total, 1)]
+    if design.method in {"tree", "selected pairs"}:
+        pairs += complete_pairs(pairs, grouped)
     fine = pair_targets(design, measured, total, 2)
     width = sum(len(shares) for shares in merged)
     components = max(FEWEST_COMPONENTS, min(MOST_COMPONENTS, MEMORY // max(width, 1), 2 * width))

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from mosha.synth.axis import Reals
-from mosha.synth.columns import Wholes
 from mosha.synth.margins import nearest_counts
+from mosha.synth.measuring.axis import Reals
+from mosha.synth.measuring.columns import Wholes
 
 __all__ = ["clean_counts", "group_cells"]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,23 +13,23 @@ import numpy as np
 from mosha.accounting.measures import gaussian as normal
 from mosha.connect.engines.asking import look_only, stop_at
 from mosha.connect.engines.local_source import LocalSource
-from mosha.connect.engines.source import Source
 from mosha.connect.plan.relation import Relation
+from mosha.connect.plan.source import Source
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.release import Release
-from mosha.core.unit import write_as_stored
 from mosha.mechanisms.gaussian import gaussian_multiplier
-from mosha.synth.axis import Axis, Reals
-from mosha.synth.residuals import Term, cells_of
+from mosha.noise import LARGEST_SCALE
+from mosha.synth.measuring.axis import Axis, Reals
+from mosha.synth.measuring.residuals import Term, cells_of
 from mosha.tables import Budget
 
-__all__ = ["Ask", "epsilon_for", "pack", "stage_multipliers", "unpack"]
+__all__ = ["Ask", "epsilon_for", "fit_resolution", "pack", "stage_multipliers", "unpack"]
 
+COARSEST = 1 << 12
 _SLACK = 1 + 2.0**-40
 _EDGE = 2.0**-95
 """Part of delta that is left for what tells discrete Gaussian noise from the normal law, stage by stage."""
@@ -52,6 +51,17 @@ def stage_multipliers(budget: Budget, shares: Sequence[float], *, resolution: in
         whole = gaussian_multiplier(rho=budget.rho)
     found = [whole / math.sqrt(share) * _SLACK for share in shares]
     return [_discrete(m, resolution, coordinates) if budget.rho is None else m for m in found]
+
+
+def fit_resolution(
+    budget: Budget, shares: Sequence[float], *, resolution: int, coordinates: int
+) -> tuple[int, list[float]]:
+    """The resolution, coarser where large noise on a fine grid could not be drawn, and the multipliers for it."""
+    found = stage_multipliers(budget, shares, resolution=resolution, coordinates=coordinates)
+    while max(found) * resolution > LARGEST_SCALE / 2 and resolution > COARSEST:
+        resolution //= 2
+        found = stage_multipliers(budget, shares, resolution=resolution, coordinates=coordinates)
+    return resolution, found
 
 
 def _discrete(multiplier: float, resolution: int, coordinates: int) -> float:
@@ -135,25 +145,3 @@ def rebase(relation: Relation, data: Source) -> Relation:
     changed = {name: rebase(getattr(node, name), data) for name in ("parent", "left", "right") if hasattr(node, name)}
     moved: Relation = replace(node, **changed)
     return moved
-
-
-def fingerprint_of(*values: object) -> str:
-    """A hash of public fields, the same in every process."""
-    return hashlib.sha256(json.dumps([_describe(value) for value in values], default=repr).encode()).hexdigest()
-
-
-def _describe(value: object) -> Any:
-    if isinstance(value, np.ndarray):
-        return ["array", value.shape, value.tolist()]
-    if isinstance(value, Mapping):
-        return ["map", *([_describe(key), _describe(part)] for key, part in value.items())]
-    if isinstance(value, tuple | list):
-        return [type(value).__name__, *map(_describe, value)]
-    if hasattr(value, "origin_name"):
-        return ["source", value.origin_name]
-    if is_dataclass(value) and not isinstance(value, type | Event):
-        return [
-            getattr(value, "stored_as", type(value).__name__),
-            *([f.name, _describe(getattr(value, f.name))] for f in fields(value)),
-        ]
-    return [getattr(type(value), "stored_as", type(value).__name__), write_as_stored(value)]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mosha.core.errors import MissingExtra
-from mosha.synth.axis import Reals
+from mosha.core.language import Language, say
 from mosha.synth.fitted import Fitted
+from mosha.synth.measuring.axis import Reals
 
-__all__ = ["Report", "make_report"]
+__all__ = ["Report", "describe_method", "make_report"]
 
 UPPER = 1.645
 """One-sided 95% of the normal law."""
@@ -36,7 +36,18 @@ class PairReport:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What can be said of a synthetic table without reading the private one again."""
+    """What can be said of a synthetic table without reading the private one again.
+
+    Made by `report`: the `method`, `rows`, the `total`, the `misfit` of the model, the `error` of pairs and at most how
+    much (`at_most`), all `pairs` and `tables`, `unit` and `receipt`.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("people", unit=mosha.Row(), epsilon=8, delta=1e-6)
+    >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row(), account=account)
+    >>> made = people.synthesize(keys={"sex": ["F", "M"], "job": ["a", "b"]}).release(epsilon=5, delta=1e-6)
+    >>> made.report().method == made.method
+    True
+    """
 
     method: str
     rows: int
@@ -51,46 +62,58 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"Synthetic table of {self.rows:,} rows ({self.method}); about {self.total:,.0f} in the private one.",
-            f"A cell is off by {self.error:.3g} rows (root mean square), by {self.at_most:.3g} at most (95%).",
-            "That was measured by a second look, which the fit never saw.",
+            say("synth.report_rows", rows=self.rows, method=describe_method(self.method), total=self.total),
+            say("synth.report_error", error=self.error, at_most=self.at_most),
+            say("synth.report_second_look"),
         ]
         worst = sorted(self.pairs, key=lambda pair: -pair.error)[:3]
-        lines += [
-            f"Least accurate: {p.first} with {p.second}, {p.error:.3g} rows a cell." for p in worst if p.error > 0
-        ]
+        lines += [say("synth.report_pair", **vars(pair)) for pair in worst if pair.error > 0]
         if self.misfit > 1.5:
-            lines.append(f"The model does not reach what was measured: its misfit is {self.misfit:.1f}, not 1.")
+            lines.append(say("synth.report_misfit", misfit=self.misfit))
         lines += [
-            "Not known: tables of three and more columns, rare groups, the accuracy of models trained on these rows.",
-            "Do not compute confidence intervals from synthetic rows as if they were real: they would be too narrow.",
-            f"Hidden: {self.unit}. {self.receipt}",
+            say("synth.report_unknown"),
+            say("synth.report_intervals"),
+            say("synth.report_hidden", unit=self.unit, receipt=self.receipt),
         ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
 
-    def plot(self) -> Any:
-        """One-ways of the model beside those that were measured, with bars of 95% (needs the extra `plot`)."""
-        try:
-            from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
-        except ImportError:
-            raise MissingExtra("plot", needed_for="a picture of a report") from None
+    def plot(self, *, lang: Language | None = None) -> Any:
+        """One-ways of the model beside those that were measured, with bars of 95% (needs the extra `plot`).
+
+        Args:
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        from mosha.pictures.figure import BAND, INK, begin_figure, style_axes, use_style, write_footer  # noqa: PLC0415
+
         across = min(4, len(self.tables))
         down = math.ceil(len(self.tables) / across)
-        figure = Figure(figsize=(3.6 * across, 2.4 * down), layout="constrained")
-        for place, (name, labels, model, measured, deviation) in enumerate(self.tables):
-            axes = figure.add_subplot(down, across, place + 1)
-            spots = np.arange(len(labels))
-            axes.bar(spots, model, color="#7d9fb5", label="synthetic")
-            axes.errorbar(spots, measured, yerr=1.96 * deviation, fmt=".", color="#333333", markersize=3, linewidth=0.7)
-            axes.set_title(name, fontsize=9)
-            ticks = spots[:: max(1, len(labels) // 6)]
-            axes.set_xticks(ticks, [labels[i][:10] for i in ticks], fontsize=6, rotation=30)
-            axes.tick_params(axis="y", labelsize=7)
-            axes.spines[["top", "right"]].set_visible(False)
+        with use_style():
+            figure = begin_figure(3.6 * across, 2.4 * down + 0.3)
+            for place, (name, labels, model, measured, deviation) in enumerate(self.tables):
+                axes = figure.add_subplot(down, across, place + 1)
+                style_axes(axes)
+                spots = np.arange(len(labels))
+                axes.bar(spots, model, color=BAND)
+                axes.errorbar(spots, measured, yerr=1.96 * deviation, fmt=".", color=INK, markersize=3, linewidth=0.7)
+                axes.set_title(name, fontsize=9)
+                ticks = spots[:: max(1, len(labels) // 6)]
+                axes.set_xticks(ticks, [labels[i][:10] for i in ticks], fontsize=6, rotation=30)
+                axes.tick_params(axis="y", labelsize=7)
+            labels_used = "".join(name + "".join(labels) for name, labels, *_ in self.tables)
+            write_footer(figure, say("synth.picture_footer", lang), labels=labels_used)
         return figure
+
+
+def describe_method(method: str) -> str:
+    """The name of a method in the reader's language.
+
+    >>> describe_method("all pairs")
+    'all pairs'
+    """
+    return say(f"synth.method_{method.replace(' ', '_')}")
 
 
 def make_report(made: Fitted) -> Report:

@@ -11,7 +11,8 @@ from typing import Any
 
 from mosha._version import __version__
 from mosha.core.errors import InvalidParameter
-from mosha.core.extras import load_guest
+from mosha.core.language import make_note
+from mosha.core.names.extras import load_guest
 from mosha.files.atomic import replace_file
 from mosha.synth.computing import arrow_table
 from mosha.synth.fitted import Fitted
@@ -29,11 +30,11 @@ def label_of(made: Fitted) -> dict[str, Any]:
         "rows": made.rows,
         "hidden": made.unit.describe(),
         "receipt": receipt,
-        "warning": "Drawn from a model; no row is a person. Do not compute confidence intervals from these rows.",
+        "warning": make_note("synth.drawn_from_model"),
     }
 
 
-def save_table(made: Fitted, table: Mapping[str, list[Any]], place: Path) -> Path:
+def save_table(made: Fitted, table: Mapping[str, list[object]], place: Path) -> Path:
     """Write a CSV file (the label is a comment in its first line) or a Parquet file (the label is in its metadata).
 
     The label stands in full beside it, in NAME.synthetic.json.

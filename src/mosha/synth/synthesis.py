@@ -4,41 +4,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from mosha.connect.engines.source import Source
 from mosha.connect.language.expression import Expression
 from mosha.connect.plan.relation import Relation
+from mosha.connect.plan.source import Source
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import compose
+from mosha.core.fingerprint import fingerprint_synthesis
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
+from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
-from mosha.synth.axis import Axis, Reals
-from mosha.synth.columns import Between, Bins, CodedColumn, Hierarchy, Keys, Wholes
+from mosha.synth.choosing import Distances
 from mosha.synth.conditions import check_conditions
-from mosha.synth.counting import Counted, count_cells, grain_of, reach_of
 from mosha.synth.design import (
     MOST_GROUPS,
+    STAGES,
     Choice,
     Design,
-    Method,
-    axes_of,
     combine,
+    design_distances,
     design_fine,
     design_oneways,
     design_pairs,
-    stages_of,
+    expect_independence,
+    read_distances,
 )
+from mosha.synth.fitted import describe_design, read_design
+from mosha.synth.measuring.axis import Axis, Reals
+from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys, Wholes
+from mosha.synth.measuring.counting import (
+    ROWS_PER_PERSON,
+    Counted,
+    count_cells,
+    count_rows_per_person,
+    grain_of,
+    reach_of,
+)
+from mosha.synth.measuring.distances import distance_deviation, measure_distances
+from mosha.synth.measuring.residuals import Counts, Measured, ResidualNoise, Term, cells_of
 from mosha.synth.model import fit_model
-from mosha.synth.paying import Ask, fingerprint_of, pack, stage_multipliers, unpack
-from mosha.synth.residuals import Counts, Measured, ResidualNoise, Term, cells_of
+from mosha.synth.paying import Ask, fit_resolution, pack, unpack
 from mosha.synth.synthetic import Synthetic
 from mosha.synth.workload import MOST_NUMBERS, coded_columns
 from mosha.tables import Budget, Table
@@ -49,6 +64,7 @@ METHODS: tuple[Choice, ...] = get_args(Choice)
 FINEST, LEAST = 16, 1e-5
 
 
+@explain_wrong_calls
 def ask_synthesis(
     table: Table,
     *,
@@ -61,6 +77,7 @@ def ask_synthesis(
     never: Sequence[Expression] = (),
     nulls: Iterable[str] | None = None,
     rows: int | None = None,
+    rows_per_person: int | None = None,
     method: Choice = "automatic",
 ) -> SynthesisQuestion:
     """A question for a synthetic table.
@@ -77,10 +94,22 @@ def ask_synthesis(
         nulls: the columns in which missing values are a value of their own; all where left out. A row that misses
             another column is left out.
         rows: how many rows the synthetic table has; the noisy number of rows (or persons) where left out.
-        method: "automatic" chooses between independent columns and all pairs from public and noisy numbers; "selected
-            pairs" spends more on the strongest pairs; "independent" and "all pairs" are what they say.
+        rows_per_person: a column of this name holds how many rows the person of a row has, from 1 to this number (or
+            more); left out where it is not given.
+        method: "automatic" chooses from public and noisy numbers between independent columns, a tree of pairs, selected
+            pairs and all pairs; each of them may be asked for.
+
+    >>> import mosha
+    >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row())
+    >>> len(ask_synthesis(people, keys={"sex": ["F", "M"], "job": ["a", "b"]}).columns)
+    2
     """
     derived = dict(derived or {})
+    if rows_per_person is not None:
+        most = positive_integer(ROWS_PER_PERSON, rows_per_person)
+        table = replace(table, relation=count_rows_per_person(table.relation))
+        columns = None if columns is None else [*columns, ROWS_PER_PERSON]
+        between, bins = {**(between or {}), ROWS_PER_PERSON: (1, most)}, {**(bins or {}), ROWS_PER_PERSON: most}
     if columns is not None:
         columns = [name for name in columns if name not in derived]
     coded = coded_columns(
@@ -101,15 +130,26 @@ def ask_synthesis(
     )  # fmt: skip
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class SynthesisQuestion(Ask):
+class SynthesisQuestion(Shown, Ask):
     """A synthetic table that has not been paid for. Nothing is read before `release`.
 
+    Made by `synthesize`: `relation` (the plan), `unit`, `account`, `columns` with their cells, columns `derived` from
+    others, combinations that `never` occur, `count_of_rows` and the `method`. Methods take a `budget` as `epsilon`
+    (with `delta`) or `rho`; `value`, `noises` and `receipt` are those of a release, and `progress` is told each stage.
+
     Guarantee:
-        Four discrete Gaussian mechanisms with multipliers that are fixed before data are read: one-ways; pairs in
-        groups; a few pairs in finer groups; and a second look that the fit never sees. Which terms a stage measures
-        depends on what earlier stages released and on nothing else (`residuals.md`); the model, its rows and its
-        report are post-processing.
+        Five discrete Gaussian mechanisms with multipliers that are fixed before data are read: one-ways; distances of
+        pairs from independence; pairs in groups; a few pairs in finer groups; and a second look that the fit never
+        sees. What a stage measures depends on what earlier stages released and on nothing else (`residuals.md`,
+        `measure_distances`); the model, its rows and its report are post-processing.
+
+    >>> import mosha
+    >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row())
+    >>> question = people.synthesize(keys={"sex": ["F", "M"], "job": ["a", "b"]})
+    >>> len(question.columns)
+    2
     """
 
     columns: tuple[CodedColumn, ...]
@@ -123,6 +163,14 @@ class SynthesisQuestion(Ask):
             raise InvalidParameter("synth.too_many_numbers", most=MOST_NUMBERS, spent="nothing")
         reach_of(self.unit, self.relation)
 
+    def make_card(self) -> Card:
+        """What is asked, of whom."""
+        facts = [
+            (say("core.shown_hidden"), self.unit.describe()),
+            (say("synth.shown_columns"), ", ".join(column.name for column in self.columns)),
+        ]
+        return Card(title=say("synth.shown_synthetic"), facts=facts, notes=[say("synth.shown_unpaid")])
+
     def __repr__(self) -> str:
         """Public words alone."""
         return f"SynthesisQuestion({', '.join(column.name for column in self.columns)}, unit={self.unit!r})"
@@ -134,20 +182,27 @@ class SynthesisQuestion(Ask):
         pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
         return 1 + sum(column.size for column in self.columns) + pairs
 
+    @property
+    def _pairs(self) -> int:
+        return len(self.columns) * (len(self.columns) - 1) // 2
+
     def count(self, relation: Relation) -> Counted:
         return count_cells(relation, self.unit, self.columns)
 
     def noises(self, budget: Budget) -> dict[str, ResidualNoise]:
         """The noise of each stage for a budget: fixed before data are read."""
         reach, _ = reach_of(self.unit, self.relation)
-        largest = max(*(column.size for column in self.columns), (2 * MOST_GROUPS) ** 2)
-        resolution = 1 << max(12, math.ceil(math.log2(FINEST * largest * reach / math.sqrt(LEAST))))
-        stages = stages_of(self.method)
-        multipliers = stage_multipliers(budget, list(stages.values()), resolution=resolution, coordinates=self._numbers)
-        return {
+        grouped = sorted(min(column.size, 2 * MOST_GROUPS) for column in self.columns)
+        largest = max(*(column.size for column in self.columns), math.prod(grouped[-2:]))
+        finest = 1 << max(12, math.ceil(math.log2(FINEST * largest * reach / math.sqrt(LEAST))))
+        parts = list(STAGES.values())
+        resolution, multipliers = fit_resolution(budget, parts, resolution=finest, coordinates=self._numbers)
+        found = {
             stage: ResidualNoise(multiplier, reach, resolution, self._numbers)
-            for stage, multiplier in zip(stages, multipliers, strict=True)
+            for stage, multiplier in zip(STAGES, multipliers, strict=True)
         }
+        distance_deviation(found["distances"], self._pairs)  # refuses, before anything is paid, what cannot be measured
+        return found
 
     def measurement_for(
         self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
@@ -168,7 +223,7 @@ class SynthesisQuestion(Ask):
             event=compose([(noise.event, 1) for noise in noises.values()]),
             step=step,
             name=f"synthetic table of {len(self.columns)} columns",
-            question=fingerprint_of(self.relation, self.unit, self.columns, self.method),
+            question=fingerprint_synthesis(self.relation, self.unit, self.columns, self.method),
             delta=budget.delta or None if budget.rho is None else None,
         )
 
@@ -177,7 +232,9 @@ class SynthesisQuestion(Ask):
         multiplier = self._whole_multiplier(noises)
         first = design_oneways(self.columns)
         one = noises["one-ways"].measure(first.axes, first.shares, _counts(first, counted), rng)
-        second = design_pairs(self.columns, one, multiplier, method=self.method)
+        first_look = pack(one.residuals)
+        compared, told, one, far = self._compare(one, counted, noises["distances"], rng)
+        second = design_pairs(self.columns, one, multiplier, method=self.method, distances=far)
         two = noises["pairs"].measure(second.axes, second.shares, _counts(second, counted), rng)
         both = combine(one, two)
         third = design_fine(self.columns, second, both, multiplier)
@@ -185,15 +242,32 @@ class SynthesisQuestion(Ask):
         look = look_design(second)
         seen = noises["look"].measure(look.axes, look.shares, _counts(look, counted), rng)
         return {
-            "one-ways": pack(one.residuals), "pairs": pack(two.residuals), "fine": pack(three.residuals),
+            "one-ways": first_look, "distances": told, "pairs": pack(two.residuals), "fine": pack(three.residuals),
             "look": pack(seen.residuals), "method": second.method,
-            "designs": {"pairs": _describe_design(second), "fine": _describe_design(third)},
+            "designs": {stage: describe_design(design) for stage, design in
+                        (("distances", compared), ("pairs", second), ("fine", third))},
         }  # fmt: skip
+
+    def _compare(
+        self, one: Measured, counted: Counted, noise: ResidualNoise, rng: Rng
+    ) -> tuple[Design, Reals, Measured, Distances | None]:
+        """The second stage: its design, what it released, all that is known of one-ways, and distances if there are."""
+        deviation = distance_deviation(noise, self._pairs)
+        design = design_distances(self.columns, one, self._whole_multiplier_of(noise, "distances"), deviation,
+                                  method=self.method)  # fmt: skip
+        counts = _counts(design, counted)
+        if design.shares:
+            again = noise.measure(design.axes, design.shares, counts, rng)
+            return design, pack(again.residuals), combine(one, again), None
+        values = measure_distances(noise, expect_independence(self.columns, design, one), counts, rng)
+        return design, values, one, read_distances(self.columns, one, values, deviation)
 
     def _whole_multiplier(self, noises: Mapping[str, ResidualNoise]) -> float:
         """The multiplier of all stages together, times what one unit counts for."""
-        noise = noises["pairs"]
-        return noise.multiplier * math.sqrt(stages_of(self.method)["pairs"]) * noise.reach
+        return self._whole_multiplier_of(noises["pairs"], "pairs")
+
+    def _whole_multiplier_of(self, noise: ResidualNoise, stage: str) -> float:
+        return noise.multiplier * math.sqrt(STAGES[stage]) * noise.reach
 
     def forecast(
         self,
@@ -272,12 +346,12 @@ class SynthesisQuestion(Ask):
     ) -> Synthetic:
         """The synthetic table that follows from what was released: post-processing, the same every time."""
         grain, first = grain_of(self.unit, self.relation), design_oneways(self.columns)
-        second, third = (_read_design(self.columns, value["designs"][stage]) for stage in ("pairs", "fine"))
-        parts = [
-            _in_rows(noises[stage], design, value[stage], grain)
-            for stage, design in (("one-ways", first), ("pairs", second), ("fine", third))
-        ]
-        measured = combine(combine(parts[0], parts[1]), parts[2])
+        designs = {stage: read_design(self.columns, plain) for stage, plain in value["designs"].items()}
+        second, third = designs["pairs"], designs["fine"]
+        measured = _in_rows(noises["one-ways"], first, value["one-ways"], grain)
+        for stage, design in designs.items():
+            if design.shares:
+                measured = combine(measured, _in_rows(noises[stage], design, value[stage], grain))
         look = _in_rows(noises["look"], look_design(second), value["look"], grain)
         model = fit_model(self.columns, third, measured, progress=progress)
         return Synthetic(
@@ -310,24 +384,6 @@ def _counts(design: Design, counted: Counted) -> Counts:
         return counted.table([cells(number) for number in numbers], sizes)
 
     return counts
-
-
-def _describe_design(design: Design) -> dict[str, Any]:
-    """A design as a book keeps it; its groups follow from noisy numbers, and are kept so that none is computed anew."""
-    return {
-        "groups": list(design.groups),
-        "fine": list(design.fine),
-        "terms": [[list(pair) for pair in term] for term in design.shares],
-        "shares": list(design.shares.values()),
-        "method": design.method,
-    }
-
-
-def _read_design(columns: Sequence[CodedColumn], plain: Mapping[str, Any]) -> Design:
-    groups, fine = (tuple(np.asarray(g, np.int64) for g in plain[name]) for name in ("groups", "fine"))
-    terms: list[Term] = [tuple((int(c), int(v)) for c, v in term) for term in plain["terms"]]
-    shares = dict(zip(terms, (float(share) for share in plain["shares"]), strict=True))
-    return Design(axes_of(columns, groups, fine), shares, groups, fine, cast("Method", str(plain["method"])))
 
 
 def _in_rows(noise: ResidualNoise, design: Design, whole: Reals, grain: int) -> Measured:

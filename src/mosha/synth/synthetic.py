@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 
 from mosha.connect import source
 from mosha.core.errors import InvalidParameter
-from mosha.core.extras import load_guest
+from mosha.core.language import say
+from mosha.core.names.extras import load_guest
 from mosha.core.number import positive_integer
+from mosha.core.showing import Card, Shown
 from mosha.noise import secure
-from mosha.synth.axis import Reals
 from mosha.synth.balancing import balance_rows
-from mosha.synth.columns import Wholes
 from mosha.synth.computing import arrow_table
 from mosha.synth.conditions import decode_cells, derive_columns, find_broken_rows
 from mosha.synth.drawing import draw_cells
 from mosha.synth.fitted import Fitted
 from mosha.synth.grading import certified_count
 from mosha.synth.margins import Estimate, selection_of
+from mosha.synth.measuring.axis import Reals
+from mosha.synth.measuring.columns import Wholes
 from mosha.synth.model import seed_of
 from mosha.synth.report import Report, make_report
 from mosha.synth.saving import save_table
@@ -43,17 +45,41 @@ WARNING = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Synthetic(Fitted):
+class Synthetic(Shown, Fitted):
     """A model of a table and the rows that are drawn from it: use and publish them as often as you like.
+
+    Made by a release: the `columns` with their cells, columns `derived` from others, combinations that `never` occur,
+    `count_of_rows`, the `model`, what was `measured`, the `look` and `design` of both stages, `receipt` and `unit`.
+    Methods take the `chosen` columns, a `place` for a file, a `confidence`, a `question` of the private table.
 
     Guarantee:
         Everything here is post-processing of what was paid for; the private table is not read again.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("people", unit=mosha.Row(), epsilon=8, delta=1e-6)
+    >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row(), account=account)
+    >>> made = people.synthesize(keys={"sex": ["F", "M"], "job": ["a", "b"]}).release(epsilon=5, delta=1e-6)
+    >>> made, len(made.given(sex="F").sample(10)["job"])
+    (Synthetic(sex, job), 10)
     """
 
     chosen: Mapping[int, Reals] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Synthetic({', '.join([*(column.name for column in self.columns), *self.derived])})"
+
+    def make_card(self) -> Card:
+        """How large it is, how it was made, and what was paid."""
+        facts = [
+            (say("core.shown_hidden"), self.unit.describe()),
+            (say("synth.shown_columns"), ", ".join([*(column.name for column in self.columns), *self.derived])),
+            (say("synth.shown_rows"), f"{self.rows:,}"),
+            (say("synth.shown_method"), self.method),
+        ]
+        paid = [] if self.receipt is None else [str(self.receipt)]
+        return Card(
+            title=say("synth.shown_synthetic"), facts=facts, notes=[say("synth.shown_belongs_to_nobody"), *paid]
+        )
 
     def _place(self, name: str) -> int:
         for place, column in enumerate(self.columns):
@@ -92,7 +118,7 @@ class Synthetic(Fitted):
     def _decode(self, cells: list[Wholes], generator: np.random.Generator) -> dict[str, Any]:
         return decode_cells(self.columns, cells, generator)
 
-    def _find_broken_rows(self, found: dict[str, Any]) -> NDArray[np.bool_]:
+    def _find_broken_rows(self, found: dict[str, object]) -> NDArray[np.bool_]:
         return find_broken_rows(found, self.never, self.derived, self.columns)
 
     @cached_property
@@ -146,7 +172,7 @@ class Synthetic(Fitted):
 NEARLY_EXACT = Budget(epsilon=4096.0)
 
 
-def _ask_synthetic(made: Fitted, table: Mapping[str, list[Any]], question: object) -> Any:
+def _ask_synthetic(made: Fitted, table: Mapping[str, list[object]], question: object) -> Any:
     """Modelled answers: a table of marginals by their columns, or of aggregates by group."""
     if isinstance(question, MarginalsQuestion):
         place = {column.name: i for i, column in enumerate(made.columns)}

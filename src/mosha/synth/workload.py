@@ -7,25 +7,29 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from mosha.connect.engines.source import Source
 from mosha.connect.plan.relation import Relation
+from mosha.connect.plan.source import Source
 from mosha.core.errors import InvalidParameter
+from mosha.core.fingerprint import fingerprint_synthesis
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
+from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
-from mosha.synth.axis import Axis, Reals
-from mosha.synth.columns import Between, Bins, CodedColumn, Hierarchy, Keys, coded_column
-from mosha.synth.counting import Counted, count_cells, grain_of, reach_of
 from mosha.synth.margins import Marginals
-from mosha.synth.paying import Ask, epsilon_for, fingerprint_of, pack, stage_multipliers, unpack
-from mosha.synth.planning import Workload, best_shares
-from mosha.synth.residuals import Measured, ResidualNoise, Term, cells_of
+from mosha.synth.measuring.axis import Axis, Reals
+from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys, coded_column
+from mosha.synth.measuring.counting import Counted, count_cells, grain_of, reach_of
+from mosha.synth.measuring.planning import Workload, best_shares
+from mosha.synth.measuring.residuals import Measured, ResidualNoise, Term, cells_of
+from mosha.synth.paying import Ask, epsilon_for, fit_resolution, pack, unpack
 from mosha.tables import Budget, Table
 
 __all__ = ["MOST_NUMBERS", "MarginalsQuestion", "ask_marginals", "coded_columns"]
@@ -78,6 +82,7 @@ def coded_columns(
     )  # fmt: skip
 
 
+@explain_wrong_calls
 def ask_marginals(
     table: Table,
     *,
@@ -93,7 +98,13 @@ def ask_marginals(
     hierarchy: Hierarchy | None = None,
     nulls: Iterable[str] | None = None,
 ) -> MarginalsQuestion:
-    """All marginals of `ways` columns, or those of `sets`, as one question."""
+    """All marginals of `ways` columns, or those of `sets`, as one question.
+
+    >>> import mosha
+    >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row())
+    >>> len(ask_marginals(people, ways=1, keys={"sex": ["F", "M"], "job": ["a", "b"]}).sets)
+    2
+    """
     if sets is not None:
         listed = [(one,) if isinstance(one, str) else tuple(one) for one in sets]
         columns = list(dict.fromkeys(name for one in listed for name in one)) if columns is None else columns
@@ -136,13 +147,24 @@ def _as_set(place: Mapping[str, int], one: str | tuple[str, ...]) -> tuple[int, 
         raise InvalidParameter("synth.unknown_weight", parameter="weights") from None
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class MarginalsQuestion(Ask):
+class MarginalsQuestion(Shown, Ask):
     """Marginals of a protected table. Nothing is read before `release`.
+
+    Made by `ask_marginals`: `relation` (the plan), `unit`, `account`, `columns` with their cells, the `sets` of columns
+    whose margins are asked, their `weights` and `kinds`, and the `goal`. Methods take a `budget` as `epsilon` (with
+    `delta`) or `rho`, and the `confidence` of error bars; `value` and `receipt` are those of a release.
 
     Guarantee:
         One discrete Gaussian mechanism on the residuals of all terms (`residuals.md`), whose event is fixed before data
         are read; marginals, error bars and linear queries are post-processing.
+
+    >>> import mosha
+    >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row())
+    >>> question = people.marginals(columns=["sex", "job"], keys={"sex": ["F", "M"], "job": ["a", "b"]})
+    >>> len(question.sets)
+    1
     """
 
     columns: tuple[CodedColumn, ...]
@@ -158,6 +180,14 @@ class MarginalsQuestion(Ask):
             if numbers > MOST_NUMBERS:
                 raise InvalidParameter("synth.too_many_numbers", most=MOST_NUMBERS, spent="nothing")
         reach_of(self.unit, self.relation)
+
+    def make_card(self) -> Card:
+        """What is asked, of whom."""
+        facts = [
+            (say("core.shown_hidden"), self.unit.describe()),
+            (say("synth.shown_columns"), ", ".join(column.name for column in self.columns)),
+        ]
+        return Card(title=say("synth.shown_marginals"), facts=facts, notes=[say("synth.shown_unpaid")])
 
     def __repr__(self) -> str:
         """Public words alone."""
@@ -178,8 +208,8 @@ class MarginalsQuestion(Ask):
         reach, _ = reach_of(self.unit, self.relation)
         numbers = sum(cells_of(self.axes, term) for term in self.shares)
         largest = max(math.prod(self.axes[c].levels[v - 1].common for c, v in term) for term in self.shares)
-        resolution = ResidualNoise.resolution_for(reach, largest, min(self.shares.values()))
-        (multiplier,) = stage_multipliers(budget, [1.0], resolution=resolution, coordinates=numbers)
+        finest = ResidualNoise.resolution_for(reach, largest, min(self.shares.values()))
+        resolution, (multiplier,) = fit_resolution(budget, [1.0], resolution=finest, coordinates=numbers)
         return ResidualNoise(multiplier, reach, resolution, numbers)
 
     def count(self, relation: Relation) -> Counted:
@@ -205,7 +235,7 @@ class MarginalsQuestion(Ask):
             event=noise.event,
             step=step,
             name=f"marginals of {len(self.columns)} columns",
-            question=fingerprint_of(
+            question=fingerprint_synthesis(
                 self.relation, self.unit, self.columns, self.sets, self.weights, self.kinds, self.goal
             ),
             delta=budget.delta or None if budget.rho is None else None,
@@ -275,7 +305,7 @@ class MarginalsQuestion(Ask):
         release = self.pay(self._measurement(budget), key=key, deadline=deadline)
         return self.read_answer(budget, release.value, release.receipt)
 
-    def read_answer(self, budget: Budget, value: Mapping[str, Any], receipt: Receipt) -> Marginals:
+    def read_answer(self, budget: Budget, value: Mapping[str, object], receipt: Receipt) -> Marginals:
         """The marginals that a release for this budget holds: post-processing of what its step answered."""
         measured = self._read_residuals(self._noise(budget), np.asarray(value["residuals"], np.float64))
         return Marginals(columns=self.columns, sets=self.sets, measured=measured, receipt=receipt)

@@ -1,16 +1,21 @@
 """Private answers from tables: verbs build a question, a release pays for it and answers with error bars."""
 
-from mosha.connect.language.expression import col, lit, when
+from mosha.connect.language.cases import when
+from mosha.connect.language.expression import col, lit
 from mosha.core.budget import Budget
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 from mosha.tables.aggregates import (
     Aggregate,
     correlation,
     count,
     covariance,
     distinct,
+    maximum,
     mean,
+    median,
+    minimum,
     persons,
+    quantile,
     standard_deviation,
     sum,  # noqa: A004  (the analyst's word)
     variance,
@@ -21,9 +26,10 @@ from mosha.tables.databases.declaration import DatabaseDeclaration, read_databas
 from mosha.tables.databases.drafting import draft_database
 from mosha.tables.declaration import Declaration, read_declaration
 from mosha.tables.parts.key_values import date_range, interval, intervals
-from mosha.tables.parts.quantiles import maximum, median, minimum, quantile
+from mosha.tables.protecting import protect, public_table
 from mosha.tables.question import Question
-from mosha.tables.table import Grouped, Table, protect, public_table
+from mosha.tables.survival import SurvivalCurve, find_survival_curve
+from mosha.tables.table import Grouped, Table
 
 __all__ = [
     "Aggregate",
@@ -34,6 +40,7 @@ __all__ = [
     "Declaration",
     "Grouped",
     "Question",
+    "SurvivalCurve",
     "Table",
     "col",
     "correlation",
@@ -42,6 +49,7 @@ __all__ = [
     "date_range",
     "distinct",
     "draft_database",
+    "find_survival_curve",
     "interval",
     "intervals",
     "lit",

@@ -6,28 +6,45 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.extras import load_guest
-from mosha.core.language import current_language, read_language, say
+from mosha.core.language import Language, current_language, read_language, say, translate
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.extras import load_guest
 from mosha.core.number import strict_probability
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.tables.parts.key_values import to_plain
+from mosha.tables.parts.rounding import round_columns
 from mosha.tables.showing import make_answer_card, summarize_answer
 
 __all__ = ["Answer"]
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Answer(Shown):
     """A table of noisy aggregates: publish it, filter it, plot it, as often as you like.
 
+    Counts are whole, and other numbers have two digits of their error bar: more would be noise. `exact` has them all.
+
+    Made by a release: `keys` name the columns of groups, `rows` are the groups, `columns` the noisy numbers, `errors`
+    gives their bars at a confidence, `whole` names those that are counts, `in_rows` those whose bars are in rows,
+    `notes` say what to know, `receipt` what was paid; `public` answers cost nothing.
+
     Guarantee:
         Everything here is post-processing of what was paid for.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> visits = mosha.protect({"ward": ["a", "b", "a"]}, unit=mosha.Row(), account=account)
+    >>> answer = visits.group_by("ward", keys=["a", "b"]).count().release(epsilon=1)
+    >>> answer.keys, answer.rows, list(answer.columns)
+    (('ward',), (('a',), ('b',)), ['count'])
     """
 
     keys: tuple[str, ...]
@@ -40,7 +57,16 @@ class Answer(Shown):
     in_rows: tuple[str, ...] = ()
     """The aggregates whose error bar is a number of rows, not of their own unit: quantiles."""
     whole: tuple[str, ...] = ()
-    """The aggregates that count something: they are shown as whole numbers."""
+    """The aggregates that count something: they are whole numbers."""
+    all_digits: bool = False
+    """Whether numbers keep the digits that their error bars do not support."""
+    rounded: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Columns that were rounded together, so that totals are the sums of their parts."""
+    estimated: tuple[str, ...] = ()
+    """The aggregates whose bars hold, beside the noise, an estimate of what a bound cuts that was bought. No confidence
+    can be stated for that part: one person may have any number of rows."""
+    public: bool = False
+    """Whether nothing is noisy, because all that was read is public."""
 
     def __repr__(self) -> str:
         return summarize_answer(self)
@@ -53,14 +79,38 @@ class Answer(Shown):
         return tuple(range(len(self.rows))) if self.kept is None else self.kept
 
     @property
+    def exact(self) -> Answer:
+        """The same answer with all digits of the noisy numbers, for computing on: `answer.exact.value`."""
+        return replace(self, all_digits=True)
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, Any]:
+        """The columns as they are told."""
+        if self.all_digits:
+            return self.columns
+        if self.rounded is not None:
+            return self.rounded
+        return round_columns(self.columns, self.errors, whole=self.whole, in_rows=self.in_rows)
+
+    @property
     def table(self) -> dict[str, list[Any]]:
         """The answer as columns: the keys first, then the aggregates."""
         places = list(self._places)
         table = {name: [self.rows[p][i] for p in places] for i, name in enumerate(self.keys)}
-        return table | {name: np.asarray(column)[places].tolist() for name, column in self.columns.items()}
+        return table | {name: np.asarray(column)[places].tolist() for name, column in self._numbers.items()}
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """One column of the table: `answer["count"]`."""
+        if name not in self.table:
+            raise InvalidParameter("tables.answer_no_column", column=name, columns=list(self.table))
+        return self.table[name]
 
     def error(self, confidence: float = 0.95) -> dict[str, list[Any]]:
-        """The table with the half-width of each error bar in place of each number."""
+        """The table with the half-width of each error bar in place of each number.
+
+        Args:
+            confidence: how often the noise stays within the bar; bars of `estimated` aggregates are wider than that.
+        """
         bars = self.errors(strict_probability("confidence", confidence))
         places = list(self._places)
         table = {name: self.table[name] for name in self.keys}
@@ -73,7 +123,21 @@ class Answer(Shown):
             raise InvalidParameter("tables.answer_not_single")
         return next(iter(self.table.values()))[0] if not self.keys else self.table[next(iter(self.columns))][0]
 
-    def having(self, predicate: Callable[[dict[str, Any]], bool]) -> Answer:
+    def read_notes(self, lang: Language | None = None) -> list[str]:
+        """What a reader should know, each sentence once.
+
+        Args:
+            lang: "en" or "zh"; the chosen language where it is left out.
+
+        >>> import mosha
+        >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+        >>> answer = mosha.protect({"days": [3, 5]}, unit=mosha.Row(), account=account).count().release(epsilon=1)
+        >>> answer.read_notes("zh")
+        ['count 加拉普拉斯噪声。']
+        """
+        return list(dict.fromkeys(translate(note, lang or current_language()) for note in self.notes))
+
+    def having(self, predicate: Callable[[dict[str, object]], bool]) -> Answer:
         """The rows for which `predicate` is true of the noisy numbers: free."""
         if not callable(predicate):
             raise InvalidParameter("tables.having_needs_function", parameter="predicate")
@@ -139,12 +203,13 @@ class Answer(Shown):
             "errors": {name: _write_column(bars[name]) for name in self.columns},
             "confidence": confidence,
             "in_rows": list(self.in_rows),
+            "estimated": list(self.estimated),
             "notes": list(self.notes),
             "receipt": self.receipt.to_dict(),
         }
 
     def plot(
-        self, *, ax: Any = None, title: str | None = None, unit: str | None = None, lang: str | None = None
+        self, *, ax: Any = None, title: str | None = None, unit: str | None = None, lang: Language | None = None
     ) -> Any:
         """A picture with error bars of 95%, which a notebook shows and `savefig` writes (needs the extra `plot`).
 
@@ -192,7 +257,7 @@ class Answer(Shown):
         return chart_groups(keys, table[name], bars, name=name, title=title, footer=footer)
 
 
-def _write_column(column: list[Any]) -> list[Any]:
+def _write_column(column: list[object]) -> list[Any]:
     """Values as JSON holds them: dates as text, None in place of what is no number."""
     plain = to_plain(column)
     return [None if isinstance(value, float) and not math.isfinite(value) else value for value in plain]

@@ -26,10 +26,11 @@ from typing import Any
 
 from mosha.connect.engines.duckdb import LocalSource
 from mosha.connect.engines.duckdb_fields import csv_field
-from mosha.connect.engines.source import Field, Source
 from mosha.connect.language.schema import Type, literal_type
+from mosha.connect.plan.source import Field, Source
 from mosha.connect.sql.dialect import Node
 from mosha.core.errors import DataError, InvalidParameter, MissingExtra
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import real
 from mosha.core.unit import Person, Row, Unit
 
@@ -49,6 +50,11 @@ class Declaration:
         types: the columns that may be asked about, and what they hold; empty: all that the table has, as it has them.
         ranges: the (low, high) that a column's values are clamped into, where a question does not say.
         keys: the public groups of a column, where a question does not say.
+
+    >>> from mosha.core.unit import Row
+    >>> declared = Declaration(unit=Row(), ranges={"days": (0, 30)})
+    >>> declared.ranges["days"]
+    (0, 30)
     """
 
     unit: Unit | None = None
@@ -57,7 +63,7 @@ class Declaration:
     keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(said: Any) -> Declaration:
+    def of(said: object) -> Declaration:
         """A declaration, however it was said: as one, as plain data, as {column: type}, or as the path of a file."""
         if said is None:
             return Declaration()
@@ -85,7 +91,7 @@ class Declaration:
         return replace(self, ranges={**other.ranges, **self.ranges}, keys={**other.keys, **self.keys})
 
 
-def beside(place: Any) -> Path | None:
+def beside(place: object) -> Path | None:
     """The declaration beside a file, folder or glob: its name without its ending, then .schema and one of `ENDINGS`."""
     if not isinstance(place, str | os.PathLike) or "://" in (text := os.fspath(place)):
         return None
@@ -99,8 +105,16 @@ def beside(place: Any) -> Path | None:
     return found[0] if found else None
 
 
+@explain_wrong_calls
 def read_declaration(place: str | Path) -> Declaration:
-    """The declaration in a YAML, TOML or JSON file."""
+    """The declaration in a YAML, TOML or JSON file.
+
+    >>> import json, tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "visits.json"
+    >>> _ = place.write_text(json.dumps({"unit": {"person": "patient"}, "columns": {"days": {"type": "integer"}}}))
+    >>> read_declaration(place).unit.column
+    'patient'
+    """
     return declaration(read_stored(place))
 
 
@@ -137,7 +151,7 @@ def _yaml(text: str) -> Any:
         raise ValueError from None
 
 
-def declaration(stored: Any) -> Declaration:
+def declaration(stored: object) -> Declaration:
     """The declaration that plain data describe.
 
     >>> declaration({"unit": {"person": "who"}, "columns": {"days": {"between": [0, 30]}}}).ranges
@@ -171,7 +185,7 @@ def declaration(stored: Any) -> Declaration:
     return Declaration(unit, types, ranges, keys)
 
 
-def _table(value: Any, name: str) -> dict[Any, Any]:
+def _table(value: object, name: str) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -179,13 +193,13 @@ def _table(value: Any, name: str) -> dict[Any, Any]:
     return dict(value)
 
 
-def _type(name: str, kind: Any) -> str:
+def _type(name: str, kind: object) -> str:
     if kind not in list(Type):
         raise InvalidParameter("tables.declaration_type", column=name, allowed=[str(kind) for kind in Type])
     return str(kind)
 
 
-def _range(name: str, between: Any) -> tuple[float, float]:
+def _range(name: str, between: object) -> tuple[float, float]:
     if not isinstance(between, list | tuple) or len(between) != 2:
         raise InvalidParameter("tables.declaration_between", column=name)
     low, high = (real(f"between of column {name!r}", edge) for edge in between)
@@ -194,13 +208,13 @@ def _range(name: str, between: Any) -> tuple[float, float]:
     return low, high
 
 
-def _keys(name: str, listed: Any, kind: str | None) -> tuple[Any, ...]:
+def _keys(name: str, listed: object, kind: str | None) -> tuple[Any, ...]:
     if not isinstance(listed, list | tuple) or not listed:
         raise InvalidParameter("tables.declaration_keys", column=name)
     return tuple(None if key is None else _key(name, key, kind) for key in listed)
 
 
-def _key(name: str, key: Any, kind: str | None) -> Any:
+def _key(name: str, key: object, kind: str | None) -> Any:
     """A public value; dates may be written as text where the column is declared to hold them."""
     if isinstance(key, str) and kind in {Type.DATE, Type.TIMESTAMP, Type.INSTANT}:
         try:
@@ -211,7 +225,7 @@ def _key(name: str, key: Any, kind: str | None) -> Any:
     return key
 
 
-def _unit(stored: Any) -> Unit | None:
+def _unit(stored: object) -> Unit | None:
     said = _table(stored, "unit")
     if not said:
         return None

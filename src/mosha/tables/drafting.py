@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosha.connect.engines.opening import source as open_source
-from mosha.connect.engines.source import Source
 from mosha.connect.language.schema import Type
+from mosha.connect.plan.source import Source
 from mosha.core.language import say
 from mosha.core.unit import Person, Row
 from mosha.tables.declaration import Declaration

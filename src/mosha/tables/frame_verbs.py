@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Self
 
 from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Schema
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.tables import aggregates
+from mosha.tables.aggregates import quantile
 from mosha.tables.declaration import Declaration
 from mosha.tables.parts.additive import Aggregate
-from mosha.tables.parts.quantiles import quantile
 from mosha.tables.question import Question
 from mosha.tables.verbs import Asks
 
@@ -23,6 +24,7 @@ __all__ = ["FrameVerbs"]
 QUARTILES = (0.25, 0.5, 0.75)
 
 
+@explain_wrong_calls
 class FrameVerbs(Asks, ABC):
     """`filter`, `with_columns`, `value_counts`, `pivot` and `describe`."""
 
@@ -38,11 +40,11 @@ class FrameVerbs(Asks, ABC):
         """The rows for which `predicate` is true."""
 
     @abstractmethod
-    def compute(self, /, **columns: Any) -> Self:
+    def compute(self, /, **columns: object) -> Self:
         """More columns."""
 
     @abstractmethod
-    def group_by(self, *columns: Any, keys: Any = None, **computed: Any) -> Asks:
+    def group_by(self, *columns: object, keys: object = None, **computed: object) -> Asks:
         """Groups."""
 
     def filter(self, predicate: Expression | str) -> Self:
@@ -55,7 +57,7 @@ class FrameVerbs(Asks, ABC):
         """
         return self.where(predicate)
 
-    def with_columns(self, /, **columns: Any) -> Self:
+    def with_columns(self, /, **columns: object) -> Self:
         """More columns, each computed from those before it.
 
         >>> import mosha
@@ -65,7 +67,7 @@ class FrameVerbs(Asks, ABC):
         """
         return self.compute(**columns)
 
-    def value_counts(self, column: str, *, keys: Iterable[Any] | str | None = None) -> Question:
+    def value_counts(self, column: str, *, keys: Iterable[object] | str | None = None) -> Question:
         """How many rows each value of a column has; values come from `keys`, the declaration, or the data (a delta).
 
         >>> import mosha
@@ -75,7 +77,7 @@ class FrameVerbs(Asks, ABC):
         """
         return self.group_by(column, keys=keys).count()
 
-    def pivot(self, index: str, columns: str, *, keys: Any = None, **aggregate: Aggregate) -> Question:
+    def pivot(self, index: str, columns: str, *, keys: object = None, **aggregate: Aggregate) -> Question:
         """One number for each pair of values of two columns: rows, unless another aggregate is named.
 
         `answer.pivot()` lays the answer out as a table with a column for each value of `columns`.
@@ -112,7 +114,7 @@ class FrameVerbs(Asks, ABC):
         return self.aggregate(**asked)
 
 
-def read_condition(table: Any, text: str) -> Relation:
+def read_condition(table: object, text: str) -> Relation:
     """The rows of a table for which a condition in SQL is true, read by the same parser as a whole SELECT.
 
     The parser stands above this file and is loaded by name, when a condition is given as text.

@@ -11,45 +11,59 @@ import numpy as np
 
 from mosha.connect.engines.asking import stop_at
 from mosha.connect.engines.duckdb import LocalSource
-from mosha.connect.engines.source import Source
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.relation import Relation, rebase
+from mosha.connect.plan.source import Source
 from mosha.core.account import Account
 from mosha.core.budget import Budget
-from mosha.core.deprecation import renamed_method
-from mosha.core.errors import InvalidParameter
-from mosha.core.fingerprint import fingerprint
+from mosha.core.errors import InvalidParameter, Refused
+from mosha.core.fingerprint import fingerprint_plan
+from mosha.core.language import make_note
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_method
 from mosha.core.number import positive, strict_probability
 from mosha.core.question import choose_budget, find_least_budget
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
-from mosha.tables.explaining import explain_release
-from mosha.tables.look import look
 from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.key_values import list_values, public_rows
-from mosha.tables.parts.keys import MOST_KEYS
 from mosha.tables.parts.part import Frame, Part
 from mosha.tables.parts.quantiles import Quantile
-from mosha.tables.question_reader import ProtectedTable, Tables, read_question
-from mosha.tables.question_writer import write_question
-from mosha.tables.release_plan import Released, ReleasePlan, check_parts, plan_parts, plan_release
-from mosha.tables.retry import EARLIER, notice_data, take_answer
+from mosha.tables.parts.shown_groups import MOST_KEYS
+from mosha.tables.questions.explaining import explain_release
+from mosha.tables.questions.known_looks import describe_look, is_known, remember
+from mosha.tables.questions.look import look
+from mosha.tables.questions.reader import ProtectedTable, Tables, read_question
+from mosha.tables.questions.release_plan import Released, ReleasePlan, check_parts, plan_parts, plan_release
+from mosha.tables.questions.retry import EARLIER, notice_data, take_answer
+from mosha.tables.questions.writer import write_question
 from mosha.tables.showing import make_question_card
 
 __all__ = ["Question"]
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Question(Shown):
     """What is asked of each group of a protected table. Nothing is read before `release`.
 
+    Made by the verbs of a table: `relation` (the plan), `unit`, `account`, `keys` and `only` (public groups), `listed`,
+    `aggregates`, their `weights` in the budget, `best` (only the largest groups). Methods take a `budget` as `epsilon`
+    (with `delta`) or `rho`, the `confidence` of error bars, and public guesses: `rows`, `at_most`, `between`.
+
     Guarantee:
         The measurement's event prices every part, and what follows is post-processing. A part may use what an earlier
         one released (a bound that was bought) to scale data and noise alike: no noise multiplier depends on it.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"ward": ["a", "b", "a"]}, unit=mosha.Row())
+    >>> question = visits.group_by("ward", keys=["a", "b"]).count()
+    >>> question.forecast(epsilon=1)["count"].round(2).tolist()
+    [3.0, 3.0]
     """
 
     relation: Relation
@@ -73,7 +87,7 @@ class Question(Shown):
                 raise InvalidParameter("tables.name_is_a_key", name=name)
             aggregate.check(self.relation.schema)
         if self.private_keys and any(_is_person(e, self.relation) for _, e in self.keys):
-            raise InvalidParameter("tables.groups_of_one_person", spent="nothing")
+            raise Refused("tables.groups_of_one_person", spent="nothing")
         if unknown := [name for name in self.weights if name not in self.aggregates]:
             raise InvalidParameter("tables.weight_of_nothing", aggregate=unknown[0])
         if self.best is not None and not self._asks_for_top:
@@ -129,7 +143,7 @@ class Question(Shown):
         weights = tuple(sorted(self.weights.items()))
         aggregates = tuple(self.aggregates.items())
         some = (self.listed,) if self.listed else ()
-        return fingerprint(self.relation, self.unit, self.keys, self.only, aggregates, weights, self.best, *some)
+        return fingerprint_plan(self.relation, self.unit, self.keys, self.only, aggregates, weights, self.best, *some)
 
     def to_dict(self, *, tables: Mapping[str, ProtectedTable[Question] | Relation] | None = None) -> dict[str, Any]:
         """The question as plain data: its plan, its groups and what is asked, and nothing about who pays.
@@ -262,11 +276,18 @@ class Question(Shown):
             measurement = replace(measurement, question=self.fingerprint)
         with stop_at(seconds):
             if key is None or not self.account.holds(key):
-                look(plan.frame, plan.selection, plan.parts)
+                self._look(plan)
             run = self.account.open(measurement, key=key)
             release = take_answer(run, key)
         run.close()
         return self.read_answer(plan, release.value, release.receipt, earlier=not met)
+
+    def _look(self, plan: ReleasePlan) -> None:
+        """Look, unless this question was looked at for this budget and nothing has changed."""
+        seen = describe_look(plan.frame, plan.budget, self.fingerprint)
+        if not is_known(seen):
+            look(plan.frame, plan.selection, plan.parts)
+            remember(seen)
 
     def read_answer(self, plan: ReleasePlan, value: Released, receipt: Receipt, *, earlier: bool = False) -> Answer:
         """The answer that a release of this plan holds: post-processing.
@@ -282,10 +303,11 @@ class Question(Shown):
             rows=plan.rows(value),
             columns=plan.answers(value),
             receipt=receipt,
-            notes=tuple(plan.notes(value) + ([EARLIER] if earlier else [])),
+            notes=tuple(plan.notes(value) + ([make_note(EARLIER)] if earlier else [])),
             errors=lambda level: plan.errors(value, level),
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
             whole=tuple(n for n, a in self.aggregates.items() if isinstance(a, Count | CountPersons | Distinct)),
+            estimated=plan.estimated,
         )
         return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)
 
@@ -309,7 +331,7 @@ class Question(Shown):
             plan = self.plan_release(budget).take_some_groups()
             return max(float(np.max(bar)) for bar in plan.errors(plan.assume(guess), level).values())
 
-        hint = "Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
+        hint = "Means, medians and spreads need a guess of the rows in a group as well: rows=... (--rows)."
         return find_least_budget(widest, within=within, delta=delta, hint="" if rows is not None else hint)
 
     def explain(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from mosha.core.showing import MISSING, Bar, Card, draw_bars, write_number
 from mosha.core.unit import Unit
 
 if TYPE_CHECKING:
-    from mosha.tables.answer import Answer
+    from numpy.typing import NDArray
+
+    from mosha.connect.language.schema import Schema
+    from mosha.core.release import Receipt
     from mosha.tables.declaration import Declaration
-    from mosha.tables.question import Question
-    from mosha.tables.table import Grouped, Table
 
 __all__ = ["make_answer_card", "make_grouped_card", "make_question_card", "make_table_card", "summarize_answer"]
 
@@ -31,7 +32,67 @@ MOST_CELLS = 10_000
 """Questions with more groups than this show no forecast: it would take too long for a glance."""
 
 
-def make_table_card(table: Table) -> Card:
+class _Asked(Protocol):
+    """What tables, groups and questions tell alike."""
+
+    @property
+    def unit(self) -> Unit: ...
+    @property
+    def account(self) -> Account | None: ...
+
+
+class _Table(_Asked, Protocol):
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def declared(self) -> Declaration: ...
+
+
+class _Grouped(Protocol):
+    @property
+    def table(self) -> _Asked: ...
+    @property
+    def keys(self) -> Sequence[tuple[str, object]]: ...
+    @property
+    def only(self) -> Sequence[object] | None: ...
+
+
+class _Question(_Asked, Protocol):
+    @property
+    def title(self) -> str: ...
+    @property
+    def keys(self) -> Sequence[tuple[str, object]]: ...
+    @property
+    def only(self) -> Sequence[object] | None: ...
+    @property
+    def private_keys(self) -> bool: ...
+    @property
+    def aggregates(self) -> Mapping[str, object]: ...
+    def forecast(self, *, epsilon: float) -> Mapping[str, NDArray[np.float64]]: ...
+
+
+class _Answer(Sized, Protocol):
+    @property
+    def keys(self) -> Sequence[str]: ...
+    @property
+    def columns(self) -> Mapping[str, object]: ...
+    @property
+    def table(self) -> Mapping[str, Sequence[object]]: ...
+    @property
+    def in_rows(self) -> Sequence[str]: ...
+    @property
+    def whole(self) -> Sequence[str]: ...
+    @property
+    def estimated(self) -> Sequence[str]: ...
+    @property
+    def receipt(self) -> Receipt: ...
+    @property
+    def public(self) -> bool: ...
+    def read_notes(self) -> Sequence[str]: ...
+    def error(self, confidence: float, /) -> Mapping[str, Sequence[object]]: ...
+
+
+def make_table_card(table: _Table) -> Card:
     """Columns, what is declared of them, who is hidden and who pays: all of it public."""
     lines = [[name, str(kind), _describe_declared(name, table.declared)] for name, kind in table.schema.items()]
     heads = [say("tables.shown_column"), say("tables.shown_type"), say("tables.shown_declared")]
@@ -40,7 +101,7 @@ def make_table_card(table: Table) -> Card:
     return Card(title=say("tables.shown_table"), facts=facts, heads=heads, lines=lines, numbers=3, notes=notes)
 
 
-def make_grouped_card(grouped: Grouped) -> Card:
+def make_grouped_card(grouped: _Grouped) -> Card:
     """A table in groups: by what, and where the groups come from."""
     facts = [
         (say("tables.shown_groups"), _describe_groups([name for name, _ in grouped.keys], grouped.only)),
@@ -50,7 +111,7 @@ def make_grouped_card(grouped: Grouped) -> Card:
     return Card(title=say("tables.shown_grouped"), facts=facts, notes=(say("tables.shown_ask_groups"),))
 
 
-def make_question_card(question: Question) -> Card:
+def make_question_card(question: _Question) -> Card:
     """What will be asked, and how wide the error bars would be for some prices: nothing is read, nothing is spent."""
     by = [(say("tables.shown_groups"), _describe_groups([name for name, _ in question.keys], question.only))]
     facts = [
@@ -73,7 +134,7 @@ def make_question_card(question: Question) -> Card:
     )  # fmt: skip
 
 
-def _forecast(question: Question) -> list[tuple[float, dict[str, float]]]:
+def _forecast(question: _Question) -> list[tuple[float, dict[str, float]]]:
     """The widest bar of each aggregate by price; empty where that takes long, or needs more than an epsilon."""
     if len(question.only or ()) > MOST_CELLS or question.private_keys:
         return []
@@ -90,8 +151,10 @@ def _shrinks(forecasts: Sequence[tuple[float, Mapping[str, float]]], name: str) 
         yield math.isfinite(wide[name]) and narrow[name] < wide[name]
 
 
-def make_answer_card(answer: Answer) -> Card:
+def make_answer_card(answer: _Answer) -> Card:
     """Numbers rounded to what their error bars support, a bar for each, notes and the receipt."""
+    if answer.public:
+        return _make_public_card(answer)
     table, bars = answer.table, answer.error(0.95)
     several = len(answer) > 1
     heads = list(answer.keys)
@@ -108,26 +171,48 @@ def make_answer_card(answer: Answer) -> Card:
             cells.append(draw_bars(numbers, errors))
     return Card(
         title=_title(answer), heads=heads, lines=list(zip(*cells, strict=True)), numbers=len(answer.keys),
-        notes=[*(dict.fromkeys(answer.notes)), say("core.shown_bars"), str(answer.receipt)],
+        notes=[*answer.read_notes(), _explain_bars(answer), str(answer.receipt)],
     )  # fmt: skip
 
 
-def summarize_answer(answer: Answer) -> str:
+def _explain_bars(answer: _Answer) -> str:
+    """What ± means: the noise, and for some aggregates an estimate beside it."""
+    if not answer.estimated:
+        return say("core.shown_bars")
+    return say("tables.shown_bars_estimated", names=list(answer.estimated))
+
+
+def _make_public_card(answer: _Answer) -> Card:
+    """Public rows as they are: without bars, for there is no noise."""
+    table = answer.table
+    cells = [[_write_key(value) for value in table[key]] for key in answer.keys]
+    cells += [[write_number(value) for value in table[name]] for name in answer.columns]
+    return Card(
+        title=_title(answer), heads=list(table), lines=list(zip(*cells, strict=True)), numbers=len(answer.keys),
+        notes=list(answer.read_notes()),
+    )  # fmt: skip
+
+
+def summarize_answer(answer: _Answer) -> str:
     """One line: the number where there is one, or how many groups there are."""
     if len(answer) == 1 and len(answer.columns) == 1:
         (name,) = answer.columns
         line = make_answer_card(answer).lines[0]
+        if answer.public:
+            return f"Answer({''.join(f'{key}: ' for key in line[:-1])}{name} {line[-1]})"
         keys, (value, bar) = line[: len(answer.keys)], line[len(answer.keys) : len(answer.keys) + 2]
         return f"Answer({''.join(f'{key}: ' for key in keys)}{name} {value} ± {bar})"
     return f"Answer({_title(answer)}: {len(answer):,} {'row' if len(answer) == 1 else 'rows'})"
 
 
-def _title(answer: Answer) -> str:
+def _title(answer: _Answer) -> str:
+    if not answer.columns:
+        return ", ".join(answer.keys)
     by = f" by {', '.join(answer.keys)}" if answer.keys else ""
     return f"{', '.join(answer.columns)}{by}"
 
 
-def _write_values(values: Sequence[Any], errors: Sequence[float], whole: bool) -> list[str]:  # noqa: FBT001
+def _write_values(values: Sequence[object], errors: Sequence[float], whole: bool) -> list[str]:  # noqa: FBT001
     return [write_number(value, error, whole=whole) for value, error in zip(values, errors, strict=True)]
 
 
@@ -147,7 +232,7 @@ def _as_number(value: Any) -> float:
         return math.nan
 
 
-def _write_key(value: Any) -> str:
+def _write_key(value: object) -> str:
     """A key as people write it: days without the midnight behind them."""
     text = MISSING if value is None else str(value)
     return text.removesuffix("+00:00").removesuffix(" 00:00:00") if text[:1].isdigit() else text
@@ -157,7 +242,7 @@ def _describe_declared(name: str, declared: Declaration) -> str:
     ranges: Mapping[str, Any] = declared.ranges
     if name in ranges:
         between = ranges[name]
-        return f"{between[0]} … {between[1]}" if isinstance(between, tuple | list) else str(between)
+        return f"{between[0]:g} … {between[1]:g}" if isinstance(between, tuple | list) else str(between)
     if name in declared.keys:
         listed = [_write_key(key) for key in declared.keys[name]]
         more = "" if len(listed) <= MOST_KEYS_SHOWN else f", … ({len(listed):,})"
@@ -165,7 +250,7 @@ def _describe_declared(name: str, declared: Declaration) -> str:
     return ""
 
 
-def _describe_groups(names: Sequence[str], only: Sequence[Any] | None) -> str:
+def _describe_groups(names: Sequence[str], only: Sequence[object] | None) -> str:
     code = "tables.shown_groups_from_data" if only is None else "tables.shown_groups_listed"
     return say(code, columns=list(names), groups=f"{len(only or ()):,}")
 

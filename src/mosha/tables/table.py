@@ -5,44 +5,51 @@ from __future__ import annotations
 import importlib
 import itertools
 import math
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mosha.connect.engines.opening import source as open_source
-from mosha.connect.engines.other_formats import JSON_LINES
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Column, Expression, as_expression, col
 from mosha.connect.language.schema import Schema
-from mosha.connect.plan.relation import Relation, private, public
+from mosha.connect.plan.relation import Relation
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
+from mosha.core.options import JoinName
 from mosha.core.showing import Card, Shown
-from mosha.core.unit import Person, Row, Unit
-from mosha.tables.declaration import Declaration, apply_types, beside
+from mosha.core.unit import Person, Unit
+from mosha.tables.declaration import Declaration
 from mosha.tables.frame_verbs import FrameVerbs, read_condition
 from mosha.tables.links import Links
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounded_number import declared_range_key
 from mosha.tables.parts.key_values import interval, intervals
-from mosha.tables.parts.keys import MOST_KEYS
+from mosha.tables.parts.shown_groups import MOST_KEYS
 from mosha.tables.picking import add_suffix, drop_columns, rename_columns, rename_declared, select_columns
 from mosha.tables.question import Question
 from mosha.tables.showing import make_grouped_card, make_table_card
 from mosha.tables.verbs import Asks
 
-__all__ = ["FROM_DATA", "Grouped", "Table", "is_from_data", "protect", "public_table"]
+__all__ = ["FROM_DATA", "Grouped", "Table", "is_from_data"]
 
 FROM_DATA = "from_data"
 """In place of a list of keys: the groups come from the data, whatever is declared, and cost a delta."""
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(Shown, FrameVerbs):
-    """Private rows behind frosted glass: `where`, `compute`, `join`, `group_by`, then ask."""
+    """Private rows behind frosted glass: `where`, `compute`, `join`, `group_by`, then ask.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"ward": ["a", "b"], "days": [3, 5]}, unit=mosha.Row())
+    >>> long = visits.where(mosha.col("days") > 4)
+    >>> long.count().forecast(epsilon=1)["count"].round(2).tolist()
+    [3.0]
+    """
 
     relation: Relation
     unit: Unit
@@ -70,7 +77,7 @@ class Table(Shown, FrameVerbs):
             raise InvalidParameter("tables.where_needs_expression", parameter="predicate")
         return replace(self, relation=self.relation.where(predicate))
 
-    def compute(self, /, **columns: Any) -> Table:
+    def compute(self, /, **columns: object) -> Table:
         """More columns, each computed from those before it."""
         return replace(self, relation=self.relation.compute(columns), declared=self.declared.without(columns))
 
@@ -99,7 +106,7 @@ class Table(Shown, FrameVerbs):
         *,
         on: str | Mapping[str, str],
         at_most: int | None = 1,
-        how: str = "inner",
+        how: JoinName = "inner",
         suffix: str | None = None,
     ) -> Table:
         """Each row beside at most `at_most` matching rows of a public table; None for all of them, by person.
@@ -112,23 +119,25 @@ class Table(Shown, FrameVerbs):
 
     def join(
         self,
-        other: Table,
+        other: Table | Relation,
         *,
         also: Mapping[str, str] | None = None,
-        how: str = "inner",
+        how: JoinName = "inner",
         suffix: str | None = None,
         on: str | Sequence[str] | None = None,
     ) -> Table:
-        """The rows of the same persons in another protected table; the unit stays.
+        """The rows of the same persons in another protected table, or the one row of a public one; the unit stays.
 
         Args:
-            other: the other table.
+            other: the other table; a public one takes its columns from `on`, as `join_public` does.
             also: columns that have to be equal as well, {left: right}.
             how: "inner" or "left".
             suffix: is put behind names of the other table that this one has too.
             on: columns that both tables have, as other libraries say it; persons are always joined.
         """
         listed = [on] if isinstance(on, str) else list(on or [])
+        if isinstance(other, Relation):
+            return self._join_public_on({name: name for name in listed} | dict(also or {}), other, how, suffix)
         also = {name: name for name in listed if name != self.relation.person} | dict(also or {})
         if not isinstance(other, Table) or not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
             raise WrongUnit("tables.join_other_person")
@@ -140,7 +149,12 @@ class Table(Shown, FrameVerbs):
         known = rename_declared(other.declared, renamed, right.schema)
         return replace(self, relation=joined, declared=self.declared.beside(known))
 
-    def group_by(self, *columns: Any, keys: Any = None, **computed: Any) -> Grouped:
+    def _join_public_on(self, on: Mapping[str, str], other: Relation, how: JoinName, suffix: str | None) -> Table:
+        if not on:
+            raise InvalidParameter("tables.join_public_needs_on", parameter="on", spent="nothing")
+        return self.join_public(other, on=on, how=how, suffix=suffix)
+
+    def group_by(self, *columns: object, keys: object = None, **computed: object) -> Grouped:
         """One answer for each of `keys`, a public list; groups without rows appear too.
 
         Args:
@@ -161,7 +175,7 @@ class Table(Shown, FrameVerbs):
             raise InvalidParameter("tables.no_group_column")
         return self._group(named, keys)
 
-    def _group(self, named: Mapping[str, Expression], keys: Any) -> Grouped:
+    def _group(self, named: Mapping[str, Expression], keys: object) -> Grouped:
         for expression in named.values():
             type_of(expression, self.schema)
         if keys is None:
@@ -178,7 +192,7 @@ class Table(Shown, FrameVerbs):
         aggregates: Mapping[str, Aggregate],
         *,
         by: Mapping[str, Expression] | None = None,
-        keys: Any = None,
+        keys: object = None,
         weights: Mapping[str, float] | None = None,
         top: int | None = None,
     ) -> Question:
@@ -209,7 +223,7 @@ class Table(Shown, FrameVerbs):
         listed = {name: intervals(marks) for name, marks in edges.items()}
         return self.group_by(keys=listed, **keys).count()
 
-    def top(self, column: str, *, k: int, candidates: Iterable[Any] | None = None) -> Question:
+    def top(self, column: str, *, k: int, candidates: Iterable[object] | None = None) -> Question:
         """The k most frequent values of a column, with their counts, most frequent first.
 
         Args:
@@ -220,7 +234,7 @@ class Table(Shown, FrameVerbs):
         grouped = self.group_by(column, keys=candidates)
         return replace(grouped.count(), best=positive_integer("k", k))
 
-    def marginals(self, *, ways: int = 2, **options: Any) -> Any:
+    def marginals(self, *, ways: int = 2, **options: object) -> Any:
         """All marginals of `ways` columns in one question, with the least noise and exact error bars.
 
         Args:
@@ -230,7 +244,7 @@ class Table(Shown, FrameVerbs):
         """
         return _load_synth().ask_marginals(self, ways=ways, **options)
 
-    def synthesize(self, **options: Any) -> Any:
+    def synthesize(self, **options: object) -> Any:
         """A whole synthetic table: rows that look like the private ones, and belong to nobody.
 
         Args:
@@ -243,9 +257,16 @@ class Table(Shown, FrameVerbs):
         return self.ask(named)
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, eq=False, repr=False)
 class Grouped(Shown, Asks):
-    """A protected table in groups."""
+    """A protected table in groups.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"ward": ["a", "b"]}, unit=mosha.Row())
+    >>> visits.group_by("ward", keys=["a", "b"]).count().forecast(epsilon=1)["count"].round(2).tolist()
+    [3.0, 3.0]
+    """
 
     table: Table
     keys: tuple[tuple[str, Expression], ...]
@@ -291,18 +312,18 @@ def _fill_ranges(named: Mapping[str, Aggregate], said: Declaration) -> dict[str,
 def is_from_data(keys: object) -> bool:
     """Whether the groups are to come from the data."""
     if isinstance(keys, str) and keys == "from data":
-        warnings.warn('keys="from data" is spelled keys="from_data" now.', DeprecationWarning, stacklevel=4)
+        warnings.warn('keys="from data" is spelled keys="from_data" now.', DeprecationWarning, stacklevel=5)
         return True
     return isinstance(keys, str) and keys == FROM_DATA
 
 
-def _combinations(lists: list[list[Any]]) -> Iterable[Any]:
+def _combinations(lists: list[list[object]]) -> Iterable[Any]:
     if (many := math.prod(map(len, lists))) > MOST_KEYS:
         raise InvalidParameter("tables.too_many_groups", parameter="keys", groups=many, most=MOST_KEYS, spent="nothing")
     return itertools.product(*lists)
 
 
-def _list_keys(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
+def _list_keys(keys: object, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
     """Public keys as tuples, in the order they were given, without repetition."""
     if keys is None or is_from_data(keys):
         return None
@@ -328,71 +349,8 @@ def _list_keys(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]
     return tuple(found)
 
 
-def _list_some_keys(keys: Mapping[str, Any], names: tuple[str, ...]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def _list_some_keys(keys: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """The public values of the columns that have some."""
     listed = {name: _list_keys({name: keys[name]}, (name,)) or () for name in names if name in keys}
     _combinations([list(rows) for rows in listed.values()])
     return tuple((name, tuple(value for (value,) in rows)) for name, rows in listed.items())
-
-
-def protect(
-    source: Any,
-    *,
-    unit: Unit | None = None,
-    account: Account | None = None,
-    schema: Declaration | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-    **options: Any,
-) -> Table:
-    """Put a table behind frosted glass.
-
-    Args:
-        source: a file or folder (CSV, Parquet, JSON lines, Excel, SQLite, DuckDB, Delta, Iceberg), a dict of columns, a
-            pandas, Polars or Arrow table, a PostgreSQL URL (with table=...), a Spark DataFrame.
-        unit: whose presence is hidden: `Row()`, or `Person(column)` with limits. May be left out where the declaration
-            says it; another unit than the declared one is refused, other limits are not.
-        account: what pays for releases. Without one a question can be planned, forecast and explained, and `release`
-            is refused.
-        schema: what is publicly known (`Declaration`): the columns with their types ("integer", "real", "boolean",
-            "text", "date", "timestamp", "instant"), ranges and keys, as a file, as plain data, or as {column: type}.
-            Left out, `visits.schema.yaml` (.toml, .json) beside `visits.csv` is read. A CSV file has no types of its
-            own: declare them.
-        options: for the engine (see `mosha.connect.source`).
-    """
-    said = Declaration.of(beside(source) if schema is None else schema)
-    unit = _choose_unit(unit, said)
-    if not isinstance(unit, Row | Person):
-        raise InvalidParameter("tables.unit_row_or_person", parameter="unit")
-    if account is not None and not hasattr(account, "unit"):
-        raise InvalidParameter("tables.not_an_account", parameter="account", spent="nothing")
-    if account is not None and not account.unit.covers(unit):
-        raise WrongUnit(
-            "tables.account_of_other_unit", account=account.name, protects=account.unit.describe(), unit=unit.describe()
-        )
-    if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(JSON_LINES):
-        options.setdefault("columns", tuple(said.types))
-    opened = apply_types(open_source(source, **options), said.types)
-    for name in {**said.ranges, **said.keys}:
-        opened.schema[name]  # a slip in the file is told now, not when somebody asks
-    relation = private(opened, person=unit.column if isinstance(unit, Person) else None)
-    return Table(relation, unit, account, said)
-
-
-def _choose_unit(unit: Unit | None, said: Declaration) -> Unit | None:
-    if unit is None:
-        return said.unit
-    if not isinstance(unit, Unit) or said.unit is None or unit.covers(said.unit):
-        return unit
-    if not said.unit.covers(unit):
-        raise WrongUnit(
-            "tables.declaration_of_other_unit",
-            parameter="unit",
-            declared=said.unit.describe(),
-            given=unit.describe(),
-            spent="nothing",
-        )
-    return replace(unit, of=said.unit.of)
-
-
-def public_table(source: Any, **options: Any) -> Relation:
-    """A table that is no secret: for `Table.join_public`."""
-    return public(open_source(source, **options))

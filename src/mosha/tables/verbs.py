@@ -8,10 +8,12 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import real
+from mosha.core.options import QuantileBars
 from mosha.tables import aggregates
+from mosha.tables.aggregates import maximum, minimum, quantile
 from mosha.tables.parts.additive import Aggregate
-from mosha.tables.parts.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
 
 __all__ = ["Asks"]
@@ -30,6 +32,7 @@ ROWS = ("head", "tail", "sample", "show", "collect", "to_pandas", "to_polars", "
 """Verbs that show rows: there is no such thing here."""
 
 
+@explain_wrong_calls
 class Asks:
     """The verbs that end in a question."""
 
@@ -48,6 +51,12 @@ class Asks:
     def __getitem__(self, name: object) -> Any:
         raise TypeError(say("tables.no_brackets", name=str(name) if isinstance(name, str) else "x"))
 
+    def __len__(self) -> int:
+        raise TypeError(say("tables.no_length"))
+
+    def __bool__(self) -> bool:
+        return True
+
     def aggregate(self, /, **named: Aggregate) -> Question:
         """Several things in one release, which share one budget."""
         raise NotImplementedError
@@ -56,7 +65,7 @@ class Asks:
         """The same as `aggregate`."""
         return self.aggregate(**named)
 
-    def count(self, column: Any = None) -> Question:
+    def count(self, column: object = None) -> Question:
         """How many rows (with `column`: in which it is not missing)."""
         return self.aggregate(count=aggregates.count(column))
 
@@ -64,39 +73,41 @@ class Asks:
         """How many persons."""
         return self.aggregate(persons=aggregates.persons())
 
-    def distinct(self, column: Any) -> Question:
+    def distinct(self, column: object) -> Question:
         """How many different values a column has."""
         return self.aggregate(distinct=aggregates.distinct(column))
 
-    def sum(self, column: Any, *, between: Any = None) -> Question:
+    def sum(self, column: object, *, between: object = None) -> Question:
         """The sum of a column, values clamped into [low, high]; between="automatic" buys a range from the budget."""
         return self.aggregate(sum=aggregates.sum(column, between=between))
 
-    def mean(self, column: Any, *, between: Any = None) -> Question:
+    def mean(self, column: object, *, between: object = None) -> Question:
         """The mean of a column, values clamped into [low, high]."""
         return self.aggregate(mean=aggregates.mean(column, between=between))
 
-    def variance(self, column: Any, *, between: Any = None) -> Question:
+    def variance(self, column: object, *, between: object = None) -> Question:
         """The variance of a column, values clamped into [low, high]."""
         return self.aggregate(variance=aggregates.variance(column, between=between))
 
-    def standard_deviation(self, column: Any, *, between: Any = None) -> Question:
+    def standard_deviation(self, column: object, *, between: object = None) -> Question:
         """The standard deviation of a column, values clamped into [low, high]."""
         return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
 
-    def covariance(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
+    def covariance(self, columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Question:
         """The covariance of two columns, each clamped into its own (low, high)."""
         return self.aggregate(covariance=aggregates.covariance(columns, between=between))
 
-    def correlation(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
+    def correlation(self, columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Question:
         """The correlation of two columns, each clamped into its own (low, high)."""
         return self.aggregate(correlation=aggregates.correlation(columns, between=between))
 
-    def quantile(self, column: Any, at: float, *, between: Any = None, bars: str = "rows") -> Question:
-        """The quantile `at` of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
+    def quantile(self, column: object, at: float, *, between: object = None, bars: QuantileBars = "values") -> Question:
+        """The quantile `at` of a column, values clamped into [low, high]; bars="rows" saves half of the price."""
         return self.aggregate(quantile=quantile(column, at, between=between, bars=bars))
 
-    def quantiles(self, column: Any, at: Iterable[float], *, between: Any = None, bars: str = "rows") -> Question:
+    def quantiles(
+        self, column: object, at: Iterable[float], *, between: object = None, bars: QuantileBars = "values"
+    ) -> Question:
         """Several quantiles of a column, named quantile_0.25 and so on: 3 at the price of 2, 7 at the price of 3."""
         try:
             shares = [real("at", share) for share in at]
@@ -105,14 +116,14 @@ class Asks:
         asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in shares}
         return self.aggregate(**asked)
 
-    def minimum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+    def minimum(self, column: object, *, between: object = None, bars: QuantileBars = "values") -> Question:
         """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
         return self.aggregate(minimum=minimum(column, between=between, bars=bars))
 
-    def maximum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+    def maximum(self, column: object, *, between: object = None, bars: QuantileBars = "values") -> Question:
         """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
         return self.aggregate(maximum=maximum(column, between=between, bars=bars))
 
-    def median(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
-        """The median of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
+    def median(self, column: object, *, between: object = None, bars: QuantileBars = "values") -> Question:
+        """The median of a column, values clamped into [low, high]; bars="rows" saves half of the price."""
         return self.aggregate(median=quantile(column, 0.5, between=between, bars=bars))

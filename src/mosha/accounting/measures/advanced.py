@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from mosha.accounting.measures import pure
 from mosha.accounting.numerics.binomial import binomial
 from mosha.accounting.numerics.rounding import bound_above, round_up, times_up
-from mosha.core.deprecation import old_names
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
+from mosha.core.names.deprecation import old_names
 from mosha.core.number import non_negative, positive_integer, probability, strict_probability
 
 __all__ = ["dwork_rothblum_vadhan", "epsilon", "kairouz_oh_viswanath", "optimal_delta", "optimal_epsilon"]

@@ -11,7 +11,6 @@ from functools import singledispatch
 
 from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
 from mosha.accounting.numerics.rounding import add_up, bound_above, divide_up, times_up
-from mosha.core.deprecation import old_names
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,
@@ -25,7 +24,6 @@ from mosha.core.events import (
     Laplace,
     Matrix,
     Parallel,
-    Plan,
     Pure,
     RandomizedResponse,
     Renyi,
@@ -36,6 +34,7 @@ from mosha.core.events import (
     Tree,
     ZeroConcentrated,
 )
+from mosha.core.names.deprecation import old_names
 
 __all__ = ["amplify", "approx", "epsilon", "group_delta"]
 
@@ -66,7 +65,7 @@ def epsilon(event: Event) -> float:
 
 def cost_of(event: Event) -> Cost:
     """Epsilon and delta of `event`, rounded up."""
-    return fold(event, _price_one, NO_COST)
+    return fold(event, price_one, NO_COST)
 
 
 def amplify(epsilon: float, rate: float) -> float:
@@ -107,67 +106,68 @@ def group_delta(epsilon: float, delta: float, size: int) -> float:
 
 
 @singledispatch
-def _price_one(event: Event) -> Cost:
+def price_one(event: Event) -> Cost:
+    """What one event costs; a kind that is not registered has no price here (`accounting.planned` adds plans)."""
     del event
     return Cost(math.inf)
 
 
-@_price_one.register(Gaussian)
-@_price_one.register(DiscreteGaussian)
-@_price_one.register(Matrix)
+@price_one.register(Gaussian)
+@price_one.register(DiscreteGaussian)
+@price_one.register(Matrix)
 def _(event: Event) -> Cost:
     del event
     return Cost(math.inf)
 
 
-@_price_one.register(Laplace)
-@_price_one.register(DiscreteLaplace)
+@price_one.register(Laplace)
+@price_one.register(DiscreteLaplace)
 def _(event: Laplace | DiscreteLaplace) -> Cost:
     return Cost(divide_up(1.0, event.noise_multiplier))
 
 
-@_price_one.register(RandomizedResponse)
-@_price_one.register(Exponential)
-@_price_one.register(Pure)
-@_price_one.register(Shuffled)  # a shuffler only forgets
+@price_one.register(RandomizedResponse)
+@price_one.register(Exponential)
+@price_one.register(Pure)
+@price_one.register(Shuffled)  # a shuffler only forgets
 def _(event: RandomizedResponse | Exponential | Pure | Shuffled) -> Cost:
     return Cost(event.epsilon)
 
 
-@_price_one.register
+@price_one.register
 def _(event: SparseVector) -> Cost:
     return Cost(add_up(event.threshold_epsilon, event.answer_epsilon))
 
 
-@_price_one.register
+@price_one.register
 def _(event: Approx) -> Cost:
     return Cost(event.epsilon, event.delta)
 
 
-@_price_one.register
+@price_one.register
 def _(event: ZeroConcentrated) -> Cost:
     return NO_COST if event.rho == 0 else Cost(math.inf)
 
 
-@_price_one.register
+@price_one.register
 def _(event: Renyi) -> Cost:
     return NO_COST if min(event.values) == 0 else Cost(math.inf)  # some divergence is zero: equal distributions
 
 
-@_price_one.register
+@price_one.register
 def _(event: Tree) -> Cost:
     if event.noise == "gaussian":
         return Cost(math.inf)
     return Cost(divide_up(1.0, event.noise_multiplier)) * event.levels
 
 
-@_price_one.register
+@price_one.register
 def _(event: Sampled) -> Cost:
     inner = cost_of(event.event)
     return Cost(amplify(inner.amount, event.rate), bound_above(inner.delta * event.rate))
 
 
-@_price_one.register
+@price_one.register
 def _(event: FixedSizeSampled) -> Cost:
     inner = cost_of(event.event)
     if not event.replacement:
@@ -187,7 +187,7 @@ def _price_with_replacement(inner: Cost, size: int, population: int) -> Cost:
     return Cost(min(times_up(inner.amount, size), bound_above(math.log1p(math.expm1(grown) * math.exp(-never)))))
 
 
-@_price_one.register
+@price_one.register
 def _(event: Selected) -> Cost:
     inner = cost_of(event.event)
     if inner.delta > 0 or math.isinf(inner.amount):
@@ -197,18 +197,18 @@ def _(event: Selected) -> Cost:
     return Cost(bound_above(inner.amount * (2 + event.shape)))
 
 
-@_price_one.register
+@price_one.register
 def _(event: Parallel) -> Cost:
     return most_expensive([cost_of(e) for e in event.events])
 
 
-@_price_one.register
+@price_one.register
 def _(event: Group) -> Cost:
     inner = cost_of(event.event)
     return Cost(times_up(inner.amount, event.size), group_delta(inner.amount, inner.delta, event.size))
 
 
-@_price_one.register
+@price_one.register
 def _(event: Failure) -> Cost:
     inner = cost_of(event.event)
     return Cost(inner.amount, add_failure(event.probability, inner.delta))
@@ -223,15 +223,3 @@ def add_failure(probability: float, delta: float) -> float:
     if probability == 0 or delta == 0:
         return max(probability, delta)
     return min(1.0, bound_above(probability + (1 - probability) * delta))
-
-
-@_price_one.register
-def _(event: Plan) -> Cost:
-    return Cost(planned_epsilon(event), event.delta)
-
-
-def planned_epsilon(plan: Plan) -> float:
-    """The tight epsilon of a plan at its delta; sound because nothing in the plan is chosen on the way."""
-    from mosha.accounting.prices import epsilon as tight_epsilon  # noqa: PLC0415  (numerics only where a plan is sold)
-
-    return tight_epsilon(plan.event, plan.delta)

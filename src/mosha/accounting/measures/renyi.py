@@ -130,7 +130,7 @@ def epsilon(event: Event, delta: float, orders: Iterable[float] | None = None) -
     Guarantee:
         Each order alone is valid for a composition that is fixed in advance, hence their minimum is.
 
-    >>> round(epsilon(Gaussian(1.1).sampled(0.004) * 14100, 1e-5, orders=ORDERS), 6)
+    >>> round(epsilon(Gaussian(1.1).sample(0.004) * 14100, 1e-5, orders=ORDERS), 6)
     2.420539
     """
     strict_probability("delta", delta)

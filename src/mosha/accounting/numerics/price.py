@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import add, le, sub
-from typing import Any, Self
+from typing import Self
 
 from mosha.accounting.numerics.rounding import round_up
 from mosha.core.errors import InvalidParameter
@@ -94,7 +94,7 @@ class Price:
         return described | (twice if self.rho or self.rho_delta else {})
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Self:
+    def from_dict(cls, stored: dict[str, object]) -> Self:
         """The price that `to_dict` described."""
         try:
             parts = [str(stored["amount"]), str(stored["delta"]), str(stored.get("rho", 0))]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,8 @@ from mosha.audit.claims.answers import Answers
 from mosha.audit.claims.claim import Claim
 from mosha.audit.claims.priced import claim_of
 from mosha.audit.claims.target import Target, target_of
-from mosha.audit.reporting.verdict import Outcome, Verdict, Witness
+from mosha.audit.reporting.outcome import Outcome, Witness
+from mosha.audit.reporting.verdict import Verdict
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
@@ -67,14 +67,14 @@ class _Report:
 
 
 def attack(
-    target: Measurement | Callable[..., Any],
+    target: Measurement | Callable[..., object],
     *,
-    neighbours: tuple[Any, Any],
+    neighbours: tuple[object, object],
     claim: Claim | Guarantee | Event | None = None,
     confidence: float = 0.999,
     runs: int = 200_000,
     batch: bool = False,
-    asks: Sequence[Any] | None = None,
+    asks: Sequence[object] | None = None,
     stream: bool = False,
     delta: float | None = None,
     name: str | None = None,
@@ -131,7 +131,7 @@ def attack(
     return _judge(report, witnesses, [scores[c.score] for c in chosen])
 
 
-def _worlds(aim: Target, neighbours: tuple[Any, Any], runs: int) -> tuple[Answers, Answers]:
+def _worlds(aim: Target, neighbours: tuple[object, object], runs: int) -> tuple[Answers, Answers]:
     one, two = (aim.answers(data, runs) for data in neighbours)
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and one.shape == two.shape:
         both = Answers.of(np.concatenate([one, two]))

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosha.audit.claims.claim import ApproxClaim, Claim, CurveClaim, GaussianClaim
 from mosha.audit.claims.priced import claim_of
+from mosha.audit.reporting.outcome import Outcome
 from mosha.audit.reporting.report import Report
-from mosha.audit.reporting.verdict import Outcome
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
+from mosha.core.language import phrase, say
 from mosha.core.number import positive_integer, probability, strict_probability
 from mosha.core.randomness import Rng
 
@@ -167,6 +168,11 @@ class OneRun(Report):
     Fields:
         lower: the greatest amount of the measure that is refuted: epsilon (at delta), or mu of Gaussian privacy.
         broken: whether the claim itself is refuted (None where none was given).
+
+    >>> import numpy as np
+    >>> included = np.arange(40) % 2 == 0
+    >>> audit_one_run(np.zeros(40), included, confidence=1 - 1e-9).measure
+    'mu (Gaussian)'
     """
 
     measure: str
@@ -181,12 +187,16 @@ class OneRun(Report):
         return self.outcome is Outcome.BROKEN
 
     def __str__(self) -> str:
-        head = "" if self.outcome is None else f"{self.outcome.upper()} (claimed {self.claim}). "
-        return (
-            f"{head}One run with {self.guesses.canaries} canaries: {self.guesses.correct} of {self.guesses.made} "
-            f"guesses were right, which needs {self.measure} of at least {self.lower:.4g} "
-            f"(confidence {self.confidence:.6g})."
+        said = say(
+            "audit.one_run",
+            **vars(self.guesses),
+            measure=self.measure,
+            lower=self.lower,
+            confidence=self.confidence,
         )
+        if self.outcome is None:
+            return said
+        return say("audit.one_run_claimed", outcome=self.outcome.describe().upper(), claim=self.claim, said=said)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -219,17 +229,23 @@ def audit_one_run(
         confidence: of the whole statement.
         delta: measure epsilon at this delta; Gaussian privacy (mu) where it is left out.
         claim: what the trainer promises: a guarantee, an event or a claim.
+
+    >>> import numpy as np
+    >>> from mosha.events import Pure
+    >>> included = np.arange(1_000) % 2 == 0
+    >>> audit_one_run(included.astype(float), included, claim=Pure(epsilon=0.5)).broken
+    True
     """
     alpha = (1 - strict_probability("confidence", confidence)) / len(SHARES)
     total = np.asarray(scores).size
     tries = [guess(scores, included, made=max(1, round(share * total))) for share in SHARES]
     if delta is None:
-        measure = "mu (Gaussian)"
+        measure: str = phrase("audit.mu_gaussian")
         found = [
             _greatest(lambda mu, g=g: chance_of_guesses(g, GaussianClaim(mu), alpha=alpha), start=1.0) for g in tries
         ]
     else:
-        measure = f"epsilon (at delta {delta:.3g})" if delta else "epsilon"
+        measure = phrase("audit.epsilon_at_delta", delta=delta) if delta else "epsilon"
         found = [epsilon_of_guesses(g, delta=delta, confidence=1 - alpha) for g in tries]
     best = int(np.argmax(found))
     if claim is None:

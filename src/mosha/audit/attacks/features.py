@@ -11,16 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.audit.claims.answers import Answers
+from mosha.core.language import phrase
 
 __all__ = ["Feature", "features_of", "lattice"]
 
 COLUMNS = 24  # numbers of an answer that are looked at one by one; of longer answers, those that differ most
 PAIRED = 5  # of these, how many are compared with one another
 MEMBERS = 4  # values whose presence anywhere in the answer is looked at
-GRIDS = (
-    "the answers of the two worlds lie on different float grids: noise that is added in floating point reaches other "
-    "numbers from one true answer than from another"
-)
 ZERO = 4096.0  # the lattice of zero: coarser than that of any number
 
 
@@ -91,7 +88,7 @@ def _finite(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _label(answers: Answers, column: int) -> str:
-    return "answer" if answers.width == 1 else f"answer[{column}]"
+    return phrase("audit.answer") if answers.width == 1 else phrase("audit.answer_part", place=column)
 
 
 def _of_columns(first: Answers, second: Answers, columns: list[int]) -> Iterator[Feature]:
@@ -100,14 +97,14 @@ def _of_columns(first: Answers, second: Answers, columns: list[int]) -> Iterator
         yield Feature(label, lambda a, j=j: a.values[:, j].astype(np.float64))  # type: ignore[misc]
         seen = {float(k) for world in (first, second) for k in lattice(world.values[:200, j]) if k == k}  # noqa: PLR0124
         if len(seen - {ZERO}) > 1:
-            name = f"the exponent of the largest power of two that divides {label}"
-            yield Feature(name, lambda a, j=j: lattice(a.values[:, j]), meaning=GRIDS)  # type: ignore[misc]
+            name, meaning = phrase("audit.power_of_two", what=label), phrase("audit.float_grids")
+            yield Feature(name, lambda a, j=j: lattice(a.values[:, j]), meaning=meaning)  # type: ignore[misc]
 
 
 def _of_pairs(columns: list[int]) -> Iterator[Feature]:
     for i, j in itertools.combinations(sorted(columns), 2):
         yield Feature(
-            f"answer[{i}] - answer[{j}]",
+            phrase("audit.answer_difference", first=i, second=j),
             lambda a, i=i, j=j: a.values[:, i].astype(np.float64) - a.values[:, j],  # type: ignore[misc]
         )
 
@@ -117,25 +114,30 @@ def _of_texts(first: Answers, second: Answers) -> Iterator[Feature]:
         return
     used = np.flatnonzero(np.any(first.texts != 0, axis=0) | np.any(second.texts != 0, axis=0))
     for j in used[:COLUMNS]:
-        yield Feature(f"text of {_label(first, j)}", lambda a, j=j: a.texts[:, j], category=True)  # type: ignore[misc]
+        name = phrase("audit.text_of", what=_label(first, j))
+        yield Feature(name, lambda a, j=j: a.texts[:, j], category=True)  # type: ignore[misc]
 
 
-_SHAPE = Feature("type, length and keys of the answer", lambda a: a.shape, category=True)
+_SHAPE = Feature(phrase("audit.shape_of_answer"), lambda a: a.shape, category=True)
 
 
 def _of_whole(first: Answers, second: Answers) -> Iterator[Feature]:
     if len(np.unique(np.concatenate([first.shape, second.shape]))) > 1:
         yield _SHAPE
     if first.width > 1 or first.texts is not None:
-        yield Feature("whole answer", hash_answers, category=True)
+        yield Feature(phrase("audit.whole_answer"), hash_answers, category=True)
     if first.width > 1:
         yield from _of_members(first, second)
-        yield Feature("sum of the answer", lambda a: _numbers(a).sum(axis=1))
-        yield Feature("greatest number of the answer", lambda a: _numbers(a).max(axis=1))
-        yield Feature("least number of the answer", lambda a: _numbers(a).min(axis=1))
-        yield Feature("place of the greatest number", lambda a: _numbers(a).argmax(axis=1).astype(np.float64))
-        yield Feature("place of the first non-zero", lambda a: (_numbers(a) != 0).argmax(axis=1).astype(np.float64))
-        yield Feature("how many are not zero", lambda a: np.count_nonzero(_numbers(a), axis=1).astype(np.float64))
+        yield Feature(phrase("audit.sum_of_answer"), lambda a: _numbers(a).sum(axis=1))
+        yield Feature(phrase("audit.greatest_number"), lambda a: _numbers(a).max(axis=1))
+        yield Feature(phrase("audit.least_number"), lambda a: _numbers(a).min(axis=1))
+        yield Feature(phrase("audit.place_of_greatest"), lambda a: _numbers(a).argmax(axis=1).astype(np.float64))
+        yield Feature(
+            phrase("audit.place_of_first_nonzero"), lambda a: (_numbers(a) != 0).argmax(axis=1).astype(np.float64)
+        )
+        yield Feature(
+            phrase("audit.how_many_nonzero"), lambda a: np.count_nonzero(_numbers(a), axis=1).astype(np.float64)
+        )
 
 
 def _of_members(first: Answers, second: Answers) -> Iterator[Feature]:
@@ -148,7 +150,7 @@ def _of_members(first: Answers, second: Answers) -> Iterator[Feature]:
     gap = np.abs(one - two)
     for value in values[np.argsort(-gap, kind="stable")[:MEMBERS]]:
         yield Feature(
-            f"presence of {value:g} in the answer",
+            phrase("audit.presence_of", value=float(value)),
             lambda a, value=value: np.any(a.values == value, axis=1).astype(np.float64),  # type: ignore[misc]
         )
 

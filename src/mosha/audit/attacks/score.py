@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mosha.audit.attacks.features import Feature
 from mosha.audit.claims.answers import Answers
+from mosha.core.language import Phrase, phrase
 
 __all__ = ["BinnedScore", "CombinedScore", "PlainScore", "Score", "combine_scores", "learn_bins", "order_by_number"]
 
@@ -35,8 +36,8 @@ class Score:
     def __call__(self, answers: Answers) -> Floats:
         raise NotImplementedError
 
-    def describe(self, threshold: float, *, high: bool) -> str:
-        return f"{self.name} is {'at least' if high else 'at most'} {threshold:.4g}"
+    def describe(self, threshold: float, *, high: bool) -> Phrase:
+        return phrase("audit.is_at_least" if high else "audit.is_at_most", what=self.name, threshold=f"{threshold:.4g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +53,13 @@ class PlainScore(Score):
         values = self.sign * self.feature.read(answers).astype(np.float64)
         return np.where(np.isnan(values), -np.inf, values)
 
-    def describe(self, threshold: float, *, high: bool) -> str:
+    def describe(self, threshold: float, *, high: bool) -> Phrase:
         if threshold == -np.inf:
-            return f"{self.name} is {'anything' if high else 'missing'}"
-        missing = " or missing" if self.missing and not high else ""
-        word = "at least" if high == (self.sign > 0) else "at most"
-        return _add_meaning(self.feature, f"{self.name} is {word} {self.sign * threshold:.6g}{missing}")
+            return phrase("audit.is_anything" if high else "audit.is_missing", what=self.name)
+        side = "least" if high == (self.sign > 0) else "most"
+        missing = "_or_missing" if self.missing and not high else ""
+        said = phrase(f"audit.is_at_{side}{missing}", what=self.name, threshold=f"{self.sign * threshold:.6g}")
+        return _add_meaning(self.feature, said)
 
 
 def order_by_number(feature: Feature, first: Answers, second: Answers) -> list[PlainScore]:
@@ -84,23 +86,26 @@ class BinnedScore(Score):
     def __call__(self, answers: Answers) -> Floats:
         return self.logs[_bins(self.feature, self.cuts, answers)]
 
-    def describe(self, threshold: float, *, high: bool) -> str:
+    def describe(self, threshold: float, *, high: bool) -> Phrase:
         chosen = self.logs >= threshold if high else self.logs <= threshold
         if self.feature.category:
             names = [text for text, inside in zip(self.examples, chosen, strict=False) if inside]
-            names += ["anything else"] if chosen[-1] else []
-            return f"{self.feature.name} is one of: {_few(names)}"
-        intervals = _few(list(_intervals(self.cuts.astype(np.float64), chosen)))
-        return _add_meaning(self.feature, f"{self.feature.name} is {intervals}")
+            names += [phrase("audit.anything_else")] if chosen[-1] else []
+            return phrase("audit.is_one_of", what=self.feature.name, values=_shorten(names))
+        intervals = _shorten(list(_intervals(self.cuts.astype(np.float64), chosen)))
+        return _add_meaning(self.feature, phrase("audit.is_in", what=self.feature.name, values=intervals))
 
 
-def _add_meaning(feature: Feature, sentence: str) -> str:
+def _add_meaning(feature: Feature, sentence: Phrase) -> Phrase:
     """The sentence, after what it means for people, where there is something to say."""
-    return f"{feature.meaning} ({sentence})" if feature.meaning else sentence
+    if not feature.meaning:
+        return sentence
+    return phrase("audit.with_meaning", meaning=feature.meaning, sentence=sentence)
 
 
-def _few(words: list[str]) -> str:
-    return " or ".join(words[:6]) + (f" or {len(words) - 6} more" if len(words) > 6 else "")
+def _shorten(words: list[str]) -> list[str]:
+    """The first few of them, and how many more there are."""
+    return [*words[:6], *([phrase("audit.more", number=len(words) - 6)] if len(words) > 6 else [])]
 
 
 def _intervals(cuts: Floats, chosen: NDArray[np.bool_]) -> list[str]:
@@ -197,7 +202,7 @@ def combine_scores(
     columns = [_standard(column, *place) for column, *place in zip(raw, centres, scales, strict=True)]
     design = np.stack([*columns, np.ones(len(first) + len(second))], axis=1)
     label = np.repeat([1.0, 0.0], [len(first), len(second)])
-    name = "weighted score of " + ", ".join(score.name for score in scores)
+    name = phrase("audit.weighted_score", parts=[score.name for score in scores])
     return CombinedScore(name, tuple(inputs), centres, scales, _logistic(design, label))
 
 

@@ -10,16 +10,16 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosha.audit.attacks.interval import at_least
 from mosha.audit.claims.target import target_of
+from mosha.audit.reporting.outcome import Outcome
 from mosha.audit.reporting.report import Report
-from mosha.audit.reporting.verdict import Outcome
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive_integer, strict_probability
 from mosha.core.randomness import Rng
@@ -51,18 +51,13 @@ class TimingAttack(Report):
         return self.outcome is Outcome.BROKEN
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}: {self.outcome.upper()}. Claimed epsilon {self.epsilon:.6g}; the time of an answer needs "
-            f"at least {self.lower:.4g} (confidence {self.confidence:.6g}).\n"
-            f"event: of {self.pairs} pairs that a threshold of {self.threshold:.0f} ns tells apart, {self.neighbour} "
-            f"was the slower one in {self.slower}"
-        )
+        return say("audit.timing", **(vars(self) | {"outcome": self.outcome.describe().upper()}))
 
 
 def attack_timing(
-    target: Measurement | Callable[[Any], Any],
+    target: Measurement | Callable[[object], object],
     *,
-    neighbours: tuple[Any, Any],
+    neighbours: tuple[object, object],
     epsilon: float,
     runs: int = 2_000,
     confidence: float = 0.999,
@@ -88,6 +83,9 @@ def attack_timing(
         asks: as for `attack`.
         stream: as for `attack`.
         rng: as for `attack`.
+
+    >>> attack_timing(lambda data: 0, neighbours=(0, 1), epsilon=9, runs=40).outcome.name
+    'NO_POWER'
     """
     epsilon = non_negative("epsilon", epsilon)
     alpha = (1 - strict_probability("confidence", confidence)) / 2
@@ -110,7 +108,9 @@ def attack_timing(
     )
 
 
-def _times(answers: Callable[[Any, int], Any], neighbours: tuple[Any, Any], runs: int) -> NDArray[np.float64]:
+def _times(
+    answers: Callable[[object, int], object], neighbours: tuple[object, object], runs: int
+) -> NDArray[np.float64]:
     """Durations in nanoseconds, one row a pair; each pair runs in an order of its own."""
     for data in neighbours:
         answers(data, 3)  # the first calls pay for what is loaded lazily

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import phrase, say
 from mosha.core.number import non_negative, probability, real
 
 __all__ = ["ApproxClaim", "Claim", "CurveClaim", "GaussianClaim", "RenyiClaim", "ZeroConcentratedClaim"]
@@ -75,7 +76,7 @@ class Claim(ABC):
 
     def describe(self) -> str:
         """The claim in a few words."""
-        return f"{self.measure} {self.amount:.6g}"
+        return say("audit.claim", measure=self.measure, amount=self.amount)
 
     def to_dict(self) -> dict[str, Any]:
         """The claim as plain data."""
@@ -107,7 +108,7 @@ class ApproxClaim(Claim):
 
     @property
     def measure(self) -> str:
-        return f"epsilon (at delta {self.delta:.3g})" if self.delta else "epsilon"
+        return phrase("audit.epsilon_at_delta", delta=self.delta) if self.delta else "epsilon"
 
     @property
     def amount(self) -> float:
@@ -128,7 +129,7 @@ class GaussianClaim(Claim):
 
     @property
     def measure(self) -> str:
-        return "mu (Gaussian)"
+        return phrase("audit.mu_gaussian")
 
     @property
     def amount(self) -> float:
@@ -164,7 +165,7 @@ class ZeroConcentratedClaim(Claim):
 
     @property
     def measure(self) -> str:
-        return "rho (zero-concentrated)"
+        return phrase("audit.rho_zero_concentrated")
 
     @property
     def amount(self) -> float:
@@ -189,7 +190,7 @@ class RenyiClaim(Claim):
 
     @property
     def measure(self) -> str:
-        return f"Rényi divergence of order {self.order:.6g}"
+        return phrase("audit.renyi_of_order", order=self.order)
 
     @property
     def amount(self) -> float:
@@ -214,7 +215,7 @@ class CurveClaim(Claim):
 
     @property
     def measure(self) -> str:
-        return f"epsilon (whole curve, named at delta {self.delta:.3g})" if self.delta else "epsilon (whole curve)"
+        return phrase("audit.whole_curve_at_delta", delta=self.delta) if self.delta else phrase("audit.whole_curve")
 
     @property
     def amount(self) -> float:

@@ -21,7 +21,11 @@ __all__ = ["Proposal", "of_categories", "of_graphs", "of_numbers", "of_own_value
 
 @dataclass(frozen=True)
 class Proposal:
-    """Two data sets that differ in one unit, and why this pair is worth trying."""
+    """Two data sets that differ in one unit, and why this pair is worth trying.
+
+    >>> Proposal("one row less", [1, 2], [1]).why
+    'one row less'
+    """
 
     why: str
     first: Any
@@ -37,7 +41,7 @@ def _rows_of_one(unit: Unit) -> int:
     return (unit.at_most or 1) if isinstance(unit, Row | Person) else 1
 
 
-def _data(unit: Unit, column: str, rows: Sequence[tuple[str, Any]]) -> Any:
+def _data(unit: Unit, column: str, rows: Sequence[tuple[str, object]]) -> Any:
     """Rows of (person, value) in the form the unit asks for: values, or columns with the person's."""
     if isinstance(unit, Person):
         return {unit.column: [person for person, _ in rows], column: [value for _, value in rows]}

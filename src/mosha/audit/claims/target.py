@@ -35,7 +35,7 @@ class Target:
 
 
 def target_of(
-    target: Measurement | Callable[..., Any],
+    target: Measurement | Callable[..., object],
     *,
     batch: bool,
     asks: Sequence[object] | None,
@@ -61,7 +61,7 @@ def _array_or_list(drawn: Any) -> Sequence[Any] | NDArray[Any]:
     return drawn if isinstance(drawn, np.ndarray) else list(drawn)
 
 
-def _call(function: Callable[[Any], Any], data: object) -> Any:
+def _call(function: Callable[[object], object], data: object) -> Any:
     try:
         return function(data)
     except Exception as error:  # noqa: BLE001  (an error is an answer: it tells the worlds apart or it does not)

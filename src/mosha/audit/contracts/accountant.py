@@ -18,6 +18,7 @@ from mosha.audit.reporting.report import Report
 from mosha.core import events
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
+from mosha.core.language import say
 from mosha.core.number import positive_integer, strict_probability
 
 __all__ = ["AccountantAudit", "Priced", "accountant_events", "audit_accountant"]
@@ -47,6 +48,9 @@ class AccountantAudit(Report):
 
     Guarantee:
         If no price is below the truth, P(any is called broken) <= 1 - confidence.
+
+    >>> AccountantAudit(prices=(), without_worlds=("Plan",), runs=0, confidence=0.999).to_dict()["runs"]
+    0
     """
 
     prices: tuple[Priced, ...]
@@ -63,14 +67,17 @@ class AccountantAudit(Report):
         return len({price.event for price in self.prices})
 
     def __str__(self) -> str:
-        head = f"{self.events} events, {len(self.prices)} prices: {len(self.broken)} below what really leaks"
-        lines = [
-            f"  BROKEN {p.event}: delta {p.claimed:.4g} claimed at epsilon {p.epsilon:.4g}, {p.shown:.4g} or more shown"
-            for p in self.broken
-        ]
+        head = say(
+            "audit.accountant",
+            events=self.events,
+            prices=len(self.prices),
+            broken=len(self.broken),
+            confidence=self.confidence,
+        )
+        lines = [say("audit.price_broken", **vars(price)) for price in self.broken]
         if self.without_worlds:
-            lines.append(f"  not tried, for want of explicit worlds: {', '.join(self.without_worlds)}")
-        return "\n".join([f"{head} (confidence {self.confidence:.9g})", *lines])
+            lines.append(say("audit.prices_not_tried", names=", ".join(self.without_worlds)))
+        return "\n".join([head, *(f"  {line}" for line in lines)])
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -119,7 +126,12 @@ def audit_accountant(
 
 
 def _audit_event(
-    event: Event, worlds: Worlds, price: Callable[[Event, float], float], runs: int, alpha: float, rng: Any
+    event: Event,
+    worlds: Worlds,
+    price: Callable[[Event, float], float],
+    runs: int,
+    alpha: float,
+    rng: np.random.Generator,
 ) -> list[Priced]:
     pilot = np.sort(worlds.losses(min(runs, 20_000), True, rng))
     losses, coins = worlds.losses(runs, True, rng), rng.random(runs)
@@ -156,9 +168,9 @@ def accountant_events() -> list[Event]:
         events.Exponential(1.0) * 6,
         events.Pure(0.5) * 5,
         events.Approx(0.5, 0.01) * 3,
-        gaussian.sampled(0.1) * 30,
-        laplace.sampled(0.2) * 10,
-        gaussian.sampled(0.1, neighbours="replace-one") * 10,
+        gaussian.sample(0.1) * 30,
+        laplace.sample(0.2) * 10,
+        gaussian.sample(0.1, neighbours="replace-one") * 10,
         events.FixedSizeSampled(gaussian, 10, 100) * 10,
         events.Shuffled(1.0, 1000),
         events.Shuffled(2.0, 100) * 3,
@@ -171,7 +183,7 @@ def accountant_events() -> list[Event]:
         events.Parallel((laplace, gaussian)),
         events.Group(gaussian, 2),
         events.Failure(laplace, 0.01) * 2,
-        events.Plan(gaussian.sampled(0.1) * 30, 1e-6),
+        events.Plan(gaussian.sample(0.1) * 30, 1e-6),
         events.SparseVector(0.1, 0.4, 3),
         events.ZeroConcentrated(0.1),
         events.Renyi((2.0, 8.0), (0.1, 0.5)),

@@ -45,6 +45,9 @@ class Contract(Report):
 
     Guarantee:
         If every clause is kept, P(any is called broken) <= `false_alarms`.
+
+    >>> Contract("count", checks=(), false_alarms=1e-9).kept
+    True
     """
 
     name: str
@@ -81,7 +84,7 @@ def judge(clause: str, chance: float, alpha: float, seen: str) -> Check:
 def additive_contract(
     measurement: Measurement,
     *,
-    neighbours: tuple[Any, Any],
+    neighbours: tuple[object, object],
     ask: object = None,
     draws: int = 2_000,
     false_alarms: float = 1e-9,
@@ -96,6 +99,12 @@ def additive_contract(
         event. The difference of two draws exceeds a level with a probability that grows with the scale; with the
         least allowed scale it is p, so so few in `draws` have probability at most P(Bin(draws, p) <= seen) where
         the contract is kept. Movement is exact, not estimated.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> count = laplace(Count(), unit=mosha.Row(), epsilon=1)
+    >>> additive_contract(count, neighbours=([1, 2, 3], [1, 2]), draws=200).kept
+    True
     """
     kind, multiplier = _noise_of(measurement)
     alpha = strict_probability("false_alarms", false_alarms)
@@ -145,7 +154,7 @@ def _movement(measurement: Measurement, first: object, second: object, ask: obje
 
 
 def _noise_check(
-    measurement: Measurement, call: tuple[Any, Any], kind: str, scale: float, draws: int, alpha: float
+    measurement: Measurement, call: tuple[object, object], kind: str, scale: float, draws: int, alpha: float
 ) -> Check:
     """Every coordinate: the difference of two draws is not too often too small."""
     from scipy.stats import binom  # noqa: PLC0415

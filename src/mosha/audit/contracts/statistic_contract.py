@@ -19,7 +19,9 @@ from mosha.core.unit import Unit
 __all__ = ["statistic_contract"]
 
 
-def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Proposal | tuple[Any, Any]]) -> Contract:
+def statistic_contract(
+    statistic: Any, *, unit: Unit, neighbours: Sequence[Proposal | tuple[object, object]]
+) -> Contract:
     """Check a statistic on pairs of neighbours: each norm of its movement against its derived sensitivity.
 
     Guarantee:
@@ -60,7 +62,7 @@ def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Propo
     return Contract(type(statistic).__name__, tuple(checks), 0.0)
 
 
-def _evaluate(statistic: Any, data: Any, unit: Unit) -> Any:
+def _evaluate(statistic: Any, data: object, unit: Unit) -> Any:
     """Python's whole numbers, which cannot overflow."""
     return np.array([int(value) for value in np.asarray(statistic.evaluate(data, unit)).ravel()], dtype=object)
 

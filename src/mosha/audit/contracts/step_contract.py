@@ -80,7 +80,7 @@ class _Play:
     def feed(self, data: Any) -> list[Any]:
         return list(data)[: len(self.asks)] if self.stream else [data] * len(self.asks)
 
-    def start(self, data: Any, seed: int) -> _Run:
+    def start(self, data: object, seed: int) -> _Run:
         from mosha.noise import SeededRandom  # noqa: PLC0415  (loaded when it is needed)
 
         return _Run(self.measurement, self.feed(data), self.asks, SeededRandom(seed))

@@ -31,6 +31,12 @@ class Trainer(Protocol):
     `sample(rng)` gives the indices of one batch out of range(population); `update(batch, rng)` gives, for every layer,
     the sum of the clipped gradients of the batch plus noise, before any division by the (expected) batch size.
     All randomness of an update comes from `rng`, and its noise must not depend on the batch.
+
+    >>> class Mine:
+    ...     def sample(self, rng): ...
+    ...     def update(self, batch, rng): ...
+    >>> hasattr(Mine(), "sample") and hasattr(Mine(), "update")
+    True
     """
 
     clip: float
@@ -38,9 +44,13 @@ class Trainer(Protocol):
     rate: float
     population: int
 
-    def sample(self, rng: Rng, /) -> Sequence[int] | NDArray[np.integer]: ...
+    def sample(self, rng: Rng, /) -> Sequence[int] | NDArray[np.integer]:
+        """The places of one batch, out of range(population)."""
+        ...
 
-    def update(self, batch: NDArray[np.int64], rng: Rng, /) -> Mapping[str, Floats]: ...
+    def update(self, batch: NDArray[np.int64], rng: Rng, /) -> Mapping[str, Floats]:
+        """For every layer the noisy sum of the clipped gradients of a batch."""
+        ...
 
 
 def trainer_contract(
@@ -72,6 +82,16 @@ def trainer_contract(
         batches: batches drawn from the sampler.
         false_alarms: the false-alarm rate of the whole contract.
         name: for the report.
+
+    >>> import numpy as np
+    >>> class Still:
+    ...     population, rate, clip, noise_multiplier = 20, 1.0, 1.0, 1.0
+    ...     def sample(self, rng):
+    ...         return range(self.population)
+    ...     def update(self, batch, rng):
+    ...         return {"weights": np.zeros(100)}  # no noise at all
+    >>> trainer_contract(Still(), batches=10).kept
+    False
     """
     from mosha.noise import secure  # noqa: PLC0415  (loaded when it is needed)
 

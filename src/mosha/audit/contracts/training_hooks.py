@@ -35,6 +35,12 @@ class Canaries:
     Guarantee:
         That of `mosha.audit.audit_one_run`: a training that keeps its price is called broken with probability at most
         1 - confidence. Canaries are part of the private data: what they do to the model is paid for like all else.
+
+    >>> import torch
+    >>> canaries = Canaries(torch.zeros(8, 3), torch.ones(8))
+    >>> inputs, targets = canaries.mixed_into((torch.zeros(20, 3), torch.zeros(20)))
+    >>> len(inputs) == len(targets) == 20 + int(canaries.included.sum())
+    True
     """
 
     def __init__(self, inputs: Any, targets: Any, *, confidence: float = 0.999, rng: Rng | None = None) -> None:
@@ -55,9 +61,11 @@ class Canaries:
         return torch.cat([inputs, self._inputs[chosen]]), torch.cat([targets, self._targets[chosen]])
 
     def before(self, training: object) -> None:
+        """Called before the first step: the losses of the canaries at the beginning."""
         self._first = self._losses(training)
 
     def after(self, training: Any) -> None:
+        """Called after the last step: the losses of the canaries at the end, and the verdict."""
         assert self._first is not None
         fell = np.nan_to_num(self._first - self._losses(training), nan=0.0)
         claim = training.plan.event_after(training.plan.steps)
@@ -83,6 +91,9 @@ class TrainingContract:
 
     Guarantee:
         That of `mosha.audit.trainer_contract`. For plans with Poisson samples; others are sampled otherwise.
+
+    >>> TrainingContract(population=100).contract is None
+    True
     """
 
     def __init__(self, *, population: int = 200, updates: int | None = None, false_alarms: float = 1e-9) -> None:
@@ -91,6 +102,7 @@ class TrainingContract:
         self.contract: Contract | None = None
 
     def before(self, training: object) -> None:
+        """Called before the first step: the contract is checked, and a broken one stops the training."""
         inside = _Inside(training, self._population)
         strange = [0, 1, *range(2, self._population, self._population // 5)]
         self.contract = trainer_contract(
@@ -100,7 +112,10 @@ class TrainingContract:
             raise InvalidParameter("audit.trainer_stopped", clauses=list(self.contract.broken))
 
     def after(self, training: object) -> None:
-        """Nothing more to look at."""
+        """Nothing more to look at.
+
+        Called after the last step; there is nothing left to check.
+        """
 
 
 class _Inside:

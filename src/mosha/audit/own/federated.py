@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from mosha import federated as f
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
+from mosha.core.errors import MissingExtra
 from mosha.core.measurement import Measurement
-from mosha.federated.shared_noise import Opened
+from mosha.federated.plans.secure_plan import Opened
 from mosha.noise import secure
 
 __all__ = ["own_entries"]
@@ -38,7 +40,7 @@ class _Sent:
 class _Answering:
     """Clients that answer one question; what they add is opened as a sum, as secure aggregation does."""
 
-    def __init__(self, question: f.Analytics, *values: Any) -> None:
+    def __init__(self, question: f.Analytics, *values: object) -> None:
         self.question, self.values = question, values
 
     def clients(self) -> list[int]:
@@ -50,12 +52,41 @@ class _Answering:
         return Opened(np.sum(parts, axis=0, dtype=np.uint32), len(parts), b"")
 
 
+class _Summing:
+    """A silo that adds up clipped gradients of a linear score, and one without data; their sum is opened."""
+
+    def __init__(self, plan: f.DistributedExamples, *rows: Sequence[float]) -> None:
+        self.plan, self.rows = plan, rows
+
+    @cached_property
+    def sums(self) -> f.ExampleSums:
+        """Made when it is first asked: whoever lists entries needs no torch."""
+        try:
+            import torch  # noqa: PLC0415  (an extra)
+        except ImportError:
+            raise MissingExtra("learning", needed_for="attacks on sums of examples") from None
+
+        def loss(score: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return (score * target).sum(dim=1)
+
+        data = torch.tensor(self.rows, dtype=torch.float32), torch.ones(len(self.rows), 1)
+        return f.ExampleSums(self.plan, torch.nn.Linear(WIDTH, 1, bias=False), loss, data)
+
+    def clients(self) -> list[str]:
+        return ["with data", "without"]
+
+    def secure_sum(self, chosen: Sequence[str], ask: object) -> Opened:
+        del ask
+        total = self.sums.encode(np.zeros(WIDTH), secure())
+        return Opened(total + self.plan.encode(np.zeros(WIDTH, np.int64), secure()), len(chosen), b"")
+
+
 def own_entries() -> list[Entry]:
     """One entry or more for each kind of plan and question."""
-    return [*_at_the_server(), *_elsewhere(), *_questions()]
+    return [*_at_the_server(), *_elsewhere(), *_in_silos(), *_questions()]
 
 
-def _entry(name: str, build: Any, *proposals: Proposal) -> Entry:
+def _entry(name: str, build: Callable[[], Measurement], *proposals: Proposal) -> Entry:
     covers = name.partition(":")[0]
     return Entry(name, lambda: build().map(_numbers), proposals, covers, {})
 
@@ -87,6 +118,7 @@ def _at_the_server() -> list[Entry]:
         _entry("ServerSide: everybody", _server_side, *pairs),
         _entry("ServerSide: Poisson", lambda: _server_side(rate=0.5), *pairs),
         _entry("ServerSide: fixed size", lambda: _server_side(clients=2, cohort=2, noise_multiplier=0.5), *swapped),
+        _entry("ServerSide: Laplace", lambda: _server_side(noise="laplace"), *pairs),
         _entry("ServerSide: adaptive clip", lambda: _server_side(clip=adaptive), *pairs),
         _entry("ServerSide: correlated noise", _build_correlated, *pairs),
     ]
@@ -113,6 +145,23 @@ def _elsewhere() -> list[Entry]:
     ]
 
 
+def _in_silos() -> list[Entry]:
+    """One example more in one of two silos, with the gradient that tells most, drawn by a coin."""
+    terms: dict[str, Any] = {
+        "rounds": 1,
+        "clients": 2,
+        "survivors": 2,
+        "colluding": 0,
+        "clip": 1.0,
+        "batch": 2,
+        "noise_multiplier": 1,
+    }
+    plan = f.DistributedExamples(**terms, rate=0.5)
+    pair = _Summing(plan, (0.0, 0.6), (1e6, 0.0)), _Summing(plan, (0.0, 0.6))
+    proposal = Proposal("one example more in one silo", *pair)
+    return [_entry("DistributedExamples: one silo", lambda: plan.measurement(WIDTH), proposal)]
+
+
 def _shares() -> Measurement:
     """The rotation has a public label that differs from run to run; the attacker turns the sum back."""
     plan = f.Distributed(rounds=1, clients=2, clip=1.0, survivors=2, noise_multiplier=1.0)
@@ -125,6 +174,8 @@ def _questions() -> list[Entry]:
     kinds: dict[str, tuple[f.Analytics, Any]] = {
         "histogram": (f.histogram(keys=["a", "b"], **terms), "a"),
         "mean": (f.mean(between=(0, 1), **terms), 1.0),
+        "accuracy": (f.accuracy(**terms), 1.0),
+        "heavy hitters": (f.heavy_hitters(longest=1, alphabet="ab", buckets=64, **terms), "a"),
     }
     return [_question(name, *kind) for name, kind in kinds.items()]
 

@@ -14,8 +14,9 @@ from mosha.audit.registry import Entry
 from mosha.core.events import Approx
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Edge, Node
-from mosha.graphs import Graph, protect
+from mosha.graphs import Graph, protect, protect_arcs
 from mosha.graphs.local_model import local_degrees, local_triangles
+from mosha.graphs.statistics.directed import DirectedGraph
 
 __all__ = ["own_entries"]
 
@@ -24,7 +25,7 @@ VERTICES = 6
 
 def own_entries() -> list[Entry]:
     """One entry for each question, on its worst neighbours."""
-    return [*_edge_entries(), *_node_entries(), *_local_entries()]
+    return [*_edge_entries(), *_node_entries(), *_local_entries(), *_arc_entries()]
 
 
 def _graph(pairs: Iterable[tuple[int, int]], vertices: int = VERTICES) -> Graph:
@@ -150,4 +151,28 @@ def _local_entries() -> list[Entry]:
             "degrees, local", lambda: _read_answers(local_degrees(1.0, count=VERTICES), lambda a: tuple(a[:2])), near
         ),
         _entry("triangles, local", lambda: local_triangles(1.0, count=VERTICES, cap=3), near),
+    ]
+
+
+def _arc_entries() -> list[Entry]:
+    def graph(arcs: list[tuple[int, int]]) -> DirectedGraph:
+        return DirectedGraph.of(arcs, vertices=VERTICES)
+
+    order = list(itertools.combinations(range(VERTICES), 2))
+    everything = list(itertools.permutations(range(VERTICES), 2))
+    near = (
+        Proposal("the first arc", graph([(0, 1)]), graph([])),
+        Proposal("an arc of an order, in the most loops", graph(order), graph(order[1:])),
+        Proposal("the last arc", graph(everything), graph(everything[1:])),
+    )
+    behind = protect_arcs([], vertices=VERTICES)
+    return [
+        _entry("arcs", lambda: behind.arcs().measurement(epsilon=1.0), near),
+        _entry("out degrees", lambda: behind.out_degrees(up_to=4).measurement(epsilon=1.0), near),
+        _entry("in degrees", lambda: behind.in_degrees(up_to=4).measurement(epsilon=1.0), near),
+        _entry(
+            "feed-forward loops",
+            lambda: _read_answers(behind.feed_forward_loops().measurement(epsilon=1.0), _both),
+            near,
+        ),
     ]

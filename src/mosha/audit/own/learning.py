@@ -29,7 +29,9 @@ def own_entries() -> list[Entry]:
         "adaptive with a loss": {"clipping": "adaptive", "batch": 2, "loss_at_most": 1.0},
     }
     entries = [_entry("DPSGD", name, options, pairs) for name, options in plans.items()]
-    return [*entries, _entry("DPFTRL", "banded", {"bands": 2}, pairs)]
+    amplified = {"bands": 2, "sampling": "poisson", "rate": 0.4}
+    banded = [_entry("DPFTRL", "banded", {"bands": 2}, pairs), _entry("DPFTRL", "sampled bands", amplified, pairs)]
+    return [*entries, *banded]
 
 
 def _entry(kind: str, name: str, options: dict[str, object], pairs: tuple[Proposal, ...]) -> Entry:
@@ -49,12 +51,14 @@ def _measurement(kind: str, options: dict[str, object]) -> Measurement:
     plan = getattr(learning, kind)(**({"steps": 2, "rate": 0.5, "clip": 1.0, "noise_multiplier": 1.0} | options))
     model = torch.nn.Linear(2, 1, bias=False)
     gradients = Gradients(plan, Engine(model), lambda layer, batch: layer(batch[0])[:, 0])
-    inner = gradients.measurement()
+    inner, samplers = gradients.measurement(), list[Sampler]()  # the one of this run
 
-    def step(state: State, rows: Any, ask: Any, rng: Any) -> tuple[Any, State]:
+    def step(state: State, rows: Any, ask: object, rng: Any) -> tuple[Any, State]:
         inputs = torch.tensor(rows, dtype=torch.float32).view(-1, 2)
         examples = Examples((inputs, torch.zeros(len(inputs))))
-        answer, following = inner.step(state, (examples, Sampler(plan, examples.units)), ask, rng)
+        if state.step == 0:
+            samplers[:] = [Sampler(plan, examples.units)]
+        answer, following = inner.step(state, (examples, samplers[0]), ask, rng)
         assert isinstance(answer, Answer)
         return (gradients.steps(answer) * 2.0**-gradients.grid.bits).tolist(), following
 

@@ -11,7 +11,7 @@ from mosha import learning as l
 from mosha import mechanisms as m
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
-from mosha.core.unit import Edge, Example, Neighbors
+from mosha.core.unit import Edge, Example, Neighbors, Node
 from mosha.learning.linear.gaussian_classes import GaussianClasses
 
 __all__ = ["own_entries"]
@@ -127,7 +127,7 @@ def _largest(name: str, answer: object) -> Any:
     return answer
 
 
-def _teach(rows: Any, labels: Any) -> Any:
+def _teach(rows: object, labels: Any) -> Any:
     del rows
     most = round(float(np.mean([float(label) for label in labels])))  # fails where there are none: no vote
     return lambda asked: [most] * len(asked)
@@ -145,6 +145,16 @@ def _others() -> list[Entry]:
             [
                 Proposal("one edge or none", [(0, 1)], []),
                 Proposal("an edge that closes a triangle", [(0, 1), (1, 2), (0, 2)], [(0, 1), (1, 2)]),
+            ],
+            asks=[ones],
+        ),
+        _entry(
+            "Aggregation: one vertex",
+            lambda: plan.measurement(unit=Node(max_degree=1), mu=1.0),
+            [
+                Proposal("a vertex with one edge or none", [(0, 1)], []),
+                Proposal("a vertex between two others", [(0, 1), (1, 2)], []),
+                Proposal("a vertex that takes a neighbor away", [(0, 1), (1, 2)], [(0, 1)]),
             ],
             asks=[ones],
         ),

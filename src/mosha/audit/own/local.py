@@ -17,7 +17,7 @@ SIZE = 6
 
 def own_entries() -> list[Entry]:
     """One entry or more for each way of reporting."""
-    return [*_categories(), *_numbers(), *_places()]
+    return [*_categories(), *_texts(), *_numbers(), *_places()]
 
 
 def _bits(measurement: Measurement) -> Measurement:
@@ -45,6 +45,17 @@ def _categories() -> list[Entry]:
         _entry("permanent answer", lambda: repeated.permanent_measurement.map(lambda r: r[0]), of_own_value("abc"))
     )
     return entries
+
+
+def _texts() -> list[Entry]:
+    """Texts that differ from their first character on, or are one the beginning of the other."""
+    survey = local.HeavyHitters(longest=8, alphabet="abc", epsilon=1, buckets=64)
+    pairs = [
+        Proposal("two texts", "a", "cab"),
+        Proposal("a text and how it begins", "abcabc", "abcabcab"),
+        Proposal("a text of strange characters", "???", ""),
+    ]
+    return [_entry("heavy hitters", lambda: _number(survey.measurement), pairs)]
 
 
 def _show_support(measurement: Measurement) -> Measurement:

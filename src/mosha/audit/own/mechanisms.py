@@ -22,7 +22,7 @@ KEYS = ("a", "b", "c")
 
 def own_entries() -> list[Entry]:
     """One entry or more for each factory."""
-    return [*_additive(), *_choices(), *_others()]
+    return [*_additive(), *_choices(), *_genomes(), *_others()]
 
 
 def _entry(name: str, build: Any, proposals: Sequence[Proposal], **how: Any) -> Entry:
@@ -83,6 +83,23 @@ def _choices() -> list[Entry]:
             "report_noisy_max: two with gaps", lambda: m.report_noisy_max(scores, unit=ADD, epsilon=1, top=2), pairs
         ),
         _entry("top_k: two of three", lambda: m.top_k(scores, unit=ADD, k=2, epsilon=1), pairs),
+    ]
+
+
+def _genomes() -> list[Entry]:
+    places = ("rs1", "rs2")
+    others = [[1, 2, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]]
+    near = [
+        Proposal("a case with all minor alleles", [*others, [1, 2, 2]], others),
+        Proposal("the case that makes a place significant", [*others, [1, 2, 0]], others),
+        Proposal("a control who takes it away", [*others, [0, 2, 0]], others),
+    ]
+    scores = m.AssociationScores(snps=places, cases=3, controls=3, threshold=3.0)
+    alleles, chi = m.AlleleCounts(snps=places), m.ChiSquares(snps=places, cases=3, controls=3)
+    return [
+        _entry("laplace: allele counts", lambda: m.laplace(alleles, unit=ADD, epsilon=1), near),
+        _entry("laplace: chi-squares", lambda: m.laplace(chi, unit=ADD, epsilon=1), near),
+        _entry("report_noisy_max: association", lambda: m.report_noisy_max(scores, unit=ADD, epsilon=1), near),
     ]
 
 

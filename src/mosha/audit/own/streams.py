@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from mosha import streams as s
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
+from mosha.core.measurement import Measurement
+from mosha.core.options import BanditMethod
+from mosha.core.randomness import Rng
 from mosha.core.unit import Person, Reading, Window
+from mosha.streams.bandit import ArmRule
 
 __all__ = ["own_entries"]
 
@@ -21,7 +27,7 @@ STEPS = 4
 
 def own_entries() -> list[Entry]:
     """One entry or more for each factory of `mosha.streams`."""
-    return [*_sums(), *_persons(), *_alarms()]
+    return [*_sums(), *_persons(), *_alarms(), *_bandits()]
 
 
 def _entry(name: str, build: Any, proposals: Sequence[Proposal]) -> Entry:
@@ -128,3 +134,39 @@ def _alarms() -> list[Entry]:
             [Proposal("a person at every step", _people("p", "p", "p", "p"), _people("", "", "", ""))],
         ),
     ]
+
+
+def _bandits() -> list[Entry]:
+    """Rewards that differ in one person, who has two arms and others before and after."""
+    pairs = [
+        Proposal("the first reward", [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]),
+        Proposal("a reward in the middle", [0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]),
+        Proposal("a reward out of range", [1e9, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]),
+    ]
+    return [
+        _entry("Bandit: upper bounds", lambda: _play("ucb"), pairs),
+        _entry("Bandit: Thompson", lambda: _play("thompson"), pairs),
+    ]
+
+
+def _play(method: BanditMethod) -> Measurement:
+    """A bandit as whoever sees all of it: the arm that each person was offered, and the sums afterwards."""
+    arms = ["a", "b"]
+    stream = s.series(
+        unit=EVENT, horizon=STEPS, keys=arms, key="arm", column="reward", between=(0, 1), epsilon=1, mechanism="tree"
+    )
+
+    def begin() -> tuple[ArmRule, Any]:
+        return ArmRule(stream, len(arms), width=1.0, method=method), stream.init()
+
+    def step(state: tuple[ArmRule, Any], reward: object, ask: object, rng: Rng) -> tuple[list[float], Any]:
+        rule, inner = state
+        arm = rule.choose()
+        answer, following = stream.step(inner, {"arm": [arms[arm]], "reward": [reward]}, ask, rng)
+        rule.counts[arm] += 1
+        rule.sums = np.asarray(answer, np.float64)
+        return [float(arm), *rule.sums.tolist()], (rule, following)
+
+    return Measurement(
+        unit=EVENT, event=stream.event, init=begin, step=step, horizon=STEPS, name="bandit", delta=stream.delta
+    )

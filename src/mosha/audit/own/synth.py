@@ -27,7 +27,7 @@ def _pair(why: str, odd: Sequence[Line], other: Sequence[Line] = ()) -> Proposal
 
 def show_numbers(value: Mapping[str, Any]) -> list[float]:
     """What an outsider sees of a release: every number that left."""
-    stages = ("residuals", "one-ways", "pairs", "fine", "look")
+    stages = ("residuals", "one-ways", "distances", "pairs", "fine", "look")
     return [float(number) for stage in stages if stage in value for number in value[stage]]
 
 
@@ -56,5 +56,7 @@ def own_entries() -> list[Entry]:
         _entry(
             "synthetic table, selected pairs", lambda t: t.synthesize(**WORDS, method="selected pairs"), Row(), added
         ),
+        _entry("synthetic table, tree", lambda t: t.synthesize(**WORDS, method="tree"), Row(), added),
         _entry("synthetic table, persons", lambda t: t.synthesize(**WORDS), PEOPLE, many),
+        _entry("synthetic table, rows per person", lambda t: t.synthesize(**WORDS, rows_per_person=3), PEOPLE, many),
     ]

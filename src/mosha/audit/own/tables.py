@@ -9,8 +9,12 @@ from typing import Any
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
 from mosha.connect.engines.opening import source
-from mosha.connect.engines.source import Engine, Source
+from mosha.connect.engines.source import Engine, Use
 from mosha.connect.language.expression import col
+from mosha.connect.plan.aggregation import Question as Sums
+from mosha.connect.plan.source import Source
+from mosha.connect.plan.totals import Array, Totals
+from mosha.connect.sql.statement import Query
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.sql import statement
@@ -38,21 +42,25 @@ class Remembering(Engine):
 
     def __init__(self, opened: Source) -> None:
         self.opened = opened  # which lives as long as its rows are asked about
+        assert isinstance(opened.engine, Engine)
         self.engine, self.dialect = opened.engine, opened.engine.dialect
-        self._known: dict[str, Any] = {}
+        self._known: dict[str, Totals] = {}
 
-    def run(self, found: Any, question: Any) -> Any:
+    def run(self, found: list[Query], question: Sums) -> list[tuple[list[Array], list[Array]]]:
         return self.engine.run(found, question)
 
-    def answer(self, question: Any) -> Any:
+    def answer(self, question: Sums) -> Totals:
         holder = getattr(question, "bound", question)
         if isinstance(key := getattr(holder, "key", None), bytes):
             drawn = replace(holder, key=bytes([key[0] % COINS]) * 32)
-            question = drawn if holder is question else replace(question, bound=drawn)
+            question = drawn if holder is question else replace(question, bound=drawn)  # type: ignore[call-arg]
         asked = repr(question)
         if asked not in self._known:
             self._known[asked] = self.engine.answer(question)
         return self._known[asked]
+
+    def answer_in_batches(self, question: Sums, use: Use) -> None:
+        use(self.answer(question))
 
 
 def rows_of(lines: Sequence[Line]) -> Source:

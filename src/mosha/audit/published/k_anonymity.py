@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mosha.audit.published.table import Columns, classes, columns
 from mosha.audit.reporting.report import Report
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import phrase, say
 from mosha.core.number import positive_integer
 
 __all__ = ["Anonymity", "anonymity", "background_attack", "homogeneity_attack"]
@@ -46,11 +47,7 @@ class Anonymity(Report):
     likely: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.rows} rows in {self.classes} classes: {self.k}-anonymous, {self.l}-diverse "
-            f"(entropy {self.entropy_l:.2f}), {self.t:.3f}-close. {self.alone} rows are alone; the secret of "
-            f"{self.homogeneous} rows is certain from their class, that of {self.likely} rows nine times in ten."
-        )
+        return say("audit.anonymity", **vars(self))
 
 
 def anonymity(table: object, *, quasi: Sequence[str], sensitive: str) -> Anonymity:
@@ -111,7 +108,7 @@ class Exposed(Report):
         return len(self.rows) / self.total
 
     def __str__(self) -> str:
-        return f"{self.attack}: {len(self.rows)} of {self.total} rows ({self.share:.1%}) give their secret away."
+        return say("audit.exposed", attack=self.attack, rows=len(self.rows), total=self.total, share=self.share)
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "share": self.share}
@@ -127,16 +124,20 @@ def homogeneity_attack(table: object, *, quasi: Sequence[str], sensitive: str) -
     found = columns(table, needs=[*quasi, sensitive])
     group, counts = _cross(found, quasi, sensitive)
     certain = (counts > 0).sum(axis=1) == 1
-    return Exposed("Homogeneity", tuple(np.flatnonzero(certain[group]).tolist()), len(group))
+    return Exposed(phrase("audit.homogeneity"), tuple(np.flatnonzero(certain[group]).tolist()), len(group))
 
 
 def background_attack(table: object, *, quasi: Sequence[str], sensitive: str, excluded: int = 1) -> Exposed:
     """An attacker who can rule out `excluded` values of a person (not that illness, at that age) and look again.
 
     Which values is not known beforehand; a row counts where the right ones leave nothing but the truth.
+
+    >>> table = {"age": [30, 30, 61, 61], "ill": ["flu", "cold", "flu", "flu"]}
+    >>> print(background_attack(table, quasi=["age"], sensitive="ill"))
+    Background knowledge of 1 value: 4 of 4 rows (100.0%) give their secret away.
     """
     found = columns(table, needs=[*quasi, sensitive])
     group, counts = _cross(found, quasi, sensitive)
     few = (counts > 0).sum(axis=1) <= 1 + positive_integer("excluded", excluded)
-    what = "value" if excluded == 1 else "values"
-    return Exposed(f"Background knowledge of {excluded} {what}", tuple(np.flatnonzero(few[group]).tolist()), len(group))
+    code = "audit.background_knowledge" if excluded == 1 else "audit.background_knowledge_of_several"
+    return Exposed(phrase(code, excluded=excluded), tuple(np.flatnonzero(few[group]).tolist()), len(group))

@@ -12,6 +12,7 @@ from mosha.audit.published.k_anonymity import Anonymity, Exposed, anonymity, bac
 from mosha.audit.published.table import Columns, classes, columns, pick
 from mosha.audit.reporting.report import Report
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
 from mosha.core.number import positive, positive_integer
 from mosha.core.unit import Row
 
@@ -47,7 +48,11 @@ def generalise(table: object, **widths: float) -> Columns:
 
 
 def suppress(table: object, *, quasi: Sequence[str], k: int) -> Columns:
-    """The table without the rows whose class is smaller than k."""
+    """The table without the rows whose class is smaller than k.
+
+    >>> suppress({"age": [30, 30, 61]}, quasi=["age"], k=2)["age"].tolist()
+    [30, 30]
+    """
     found = columns(table, needs=list(quasi))
     group = classes(found, quasi)
     return pick(found, np.bincount(group)[group] >= positive_integer("k", k))
@@ -73,13 +78,12 @@ class Comparison(Report):
     typical: float
 
     def __str__(self) -> str:
-        cells = f"within {self.error:g} (95%), on a typical cell of {self.typical:g}"
         lines = [
-            f"as it is:      {self.before}",
-            f"k-anonymised:  {self.after} {self.suppressed} rows were suppressed.",
+            say("audit.table_before", before=str(self.before)),
+            say("audit.table_after", after=str(self.after), suppressed=self.suppressed),
             *(f"  {attack}" for attack in self.attacks),
-            f"private counts at epsilon {self.epsilon:g}: {cells}",
-            f"  They change nobody's odds of anything by more than {np.exp(self.epsilon):.3g}, whatever is known.",
+            say("audit.private_counts", epsilon=self.epsilon, error=self.error, typical=self.typical),
+            "  " + say("audit.private_odds", odds=float(np.exp(self.epsilon))),
         ]
         return "\n".join(lines)
 
@@ -107,6 +111,10 @@ def compare(
         epsilon: the price of the private counts of quasi-identifiers by sensitive value.
         widths: numeric columns and the width of their intervals.
         keep: text columns and how many characters of them stay.
+
+    >>> table = {"zip": ["101", "102", "201", "202"], "ill": ["flu", "flu", "cold", "flu"]}
+    >>> type(compare(table, quasi=["zip"], sensitive="ill", k=2, epsilon=1, keep={"zip": 1})).__name__
+    'Comparison'
     """
     from mosha.mechanisms import Count, laplace  # noqa: PLC0415  (loaded when it is needed)
 

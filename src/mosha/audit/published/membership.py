@@ -17,6 +17,7 @@ from mosha.audit.reporting.report import Report
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
+from mosha.core.language import say
 from mosha.core.number import strict_probability
 
 __all__ = ["AttributeAttack", "MembershipAttack", "attribute_attack", "membership_attack"]
@@ -42,11 +43,15 @@ class MembershipAttack(Report):
     confidence: float
 
     def __str__(self) -> str:
-        rates = ", ".join(f"{tpr:.1%} at {fpr:.0%}" for fpr, tpr in self.true_positives.items())
-        return (
-            f"Membership: advantage {self.advantage:.3f} (at least {self.advantage_at_least:.3f}, confidence "
-            f"{self.confidence:.6g}); true positives {rates} false positives.\n{self.one_run}"
+        rates = [say("audit.rate", true=true, false=false) for false, true in self.true_positives.items()]
+        said = say(
+            "audit.membership",
+            advantage=self.advantage,
+            least=self.advantage_at_least,
+            confidence=self.confidence,
+            rates=rates,
         )
+        return f"{said}\n{self.one_run}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -105,6 +110,13 @@ def membership_attack(
         claim: what the publisher promises.
         names: the columns to compare; all they share by default.
         scores: a stronger attacker's own scores, in the place of closeness to published rows.
+
+    >>> import numpy as np
+    >>> people = {"age": list(range(200))}
+    >>> included = np.arange(200) % 2 == 0
+    >>> published = {"age": [age for age in range(200) if age % 2 == 0]}
+    >>> membership_attack(published, people, included).advantage > 0.9
+    True
     """
     truth = np.asarray(included)
     values = closeness(published, candidates, names=names) if scores is None else np.asarray(scores, dtype=np.float64)
@@ -138,11 +150,7 @@ class AttributeAttack(Report):
     confidence: float
 
     def __str__(self) -> str:
-        return (
-            f"Attribute: guessed right for {self.members:.1%} of those in the data and {self.others:.1%} of those "
-            f"not in it (always the commonest value: {self.baseline:.1%}); the difference is at least "
-            f"{self.difference_at_least:.3f} (confidence {self.confidence:.6g})."
-        )
+        return say("audit.attribute", **vars(self))
 
 
 def attribute_attack(
@@ -154,7 +162,15 @@ def attribute_attack(
     known: Sequence[str],
     confidence: float = 0.999,
 ) -> AttributeAttack:
-    """Guess the sensitive column of people whose other columns are known, from the nearest published row."""
+    """Guess the sensitive column of people whose other columns are known, from the nearest published row.
+
+    >>> import numpy as np
+    >>> people = {"age": list(range(40)), "ill": [age % 2 for age in range(40)]}
+    >>> included = np.arange(40) < 20
+    >>> found = attribute_attack(people, people, included, sensitive="ill", known=["age"])
+    >>> type(found).__name__
+    'AttributeAttack'
+    """
     released = columns(published, needs=[*known, sensitive])
     asked = columns(candidates, needs=[*known, sensitive])
     truth = np.asarray(included)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mosha.audit.attacks.interval import at_least
 from mosha.audit.reporting.report import Report
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
 from mosha.core.number import positive_integer, strict_probability
 
 __all__ = ["Differencing", "Reconstruction", "differencing", "reconstruct", "reconstruction_attack"]
@@ -64,11 +65,7 @@ class Reconstruction(Report):
         return self.right / self.people
 
     def __str__(self) -> str:
-        return (
-            f"Reconstruction: {self.right} of {self.people} secrets ({self.share:.1%}) from {self.questions} counts "
-            f"(always the commoner guess: {self.baseline:.1%}). A person is rebuilt with probability at least "
-            f"{self.share_at_least:.1%} (confidence {self.confidence:.6g})."
-        )
+        return say("audit.reconstruction", **vars(self), share=self.share)
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "share": self.share}
@@ -88,6 +85,11 @@ def reconstruction_attack(
         answer: takes the exact counts of all questions and gives what would be published.
         questions: how many subsets are asked about; four times the people by default.
         confidence: of the bound, which takes people as independent.
+
+    >>> import numpy as np
+    >>> found = reconstruction_attack(np.arange(40) % 2, lambda counts: counts)
+    >>> type(found).__name__
+    'Reconstruction'
     """
     truth = np.asarray(secrets)
     if truth.ndim != 1 or truth.size < 2 or not np.isin(truth, (0, 1)).all():
@@ -111,7 +113,7 @@ class Differencing(Report):
     cells: int
 
     def __str__(self) -> str:
-        head = f"Differencing: {len(self.exposed)} of {self.cells} cells follow exactly from the published totals."
+        head = say("audit.differencing", exposed=len(self.exposed), cells=self.cells)
         return "\n".join([head, *(f"  {recipe}" for recipe in self.recipes[:10])])
 
 

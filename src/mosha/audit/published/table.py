@@ -15,7 +15,7 @@ __all__ = ["Columns", "classes", "columns", "distances", "pick"]
 Columns = dict[str, NDArray[Any]]
 
 
-def columns(table: Any, *, needs: Sequence[str] = ()) -> Columns:
+def columns(table: object, *, needs: Sequence[str] = ()) -> Columns:
     """The columns of a mapping or a data frame, as arrays.
 
     >>> columns({"age": [30, 40], "ward": ["a", "b"]})["age"]

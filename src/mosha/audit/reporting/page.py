@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Protocol
 
-from mosha.audit.reporting.picture import tradeoff
-from mosha.audit.reporting.report import Report
-from mosha.audit.reporting.verdict import Outcome, Verdict
+from mosha.audit.reporting.outcome import Outcome
+from mosha.core.language import current_language, say
 
-__all__ = ["finding_page", "page", "table", "verdict_page"]
+__all__ = ["finding_page", "page", "table"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #6a7482; --line: #d5dae1; --back: #fff; --good: #2f7d57;
@@ -32,10 +32,18 @@ figure { margin: .8rem 0; } svg text { font: 11px system-ui, sans-serif; fill: v
 """
 
 
+class Finding(Protocol):
+    """Anything with words and figures."""
+
+    def to_dict(self) -> dict[str, object]:
+        """The figures."""
+        ...
+
+
 def page(title: str, body: str) -> str:
     """One page of HTML around a body."""
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<!doctype html>\n<html lang="{current_language()}"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
         f"<body><h1>{escape(title)}</h1>\n{body}\n</body></html>"
     )
@@ -50,30 +58,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _cell(value: object) -> str:
     if isinstance(value, Outcome):
-        return f'<td class="outcome {str(value).replace(" ", "-")}">{value}</td>'
+        return f'<td class="outcome {str(value).replace(" ", "-")}">{escape(value.describe())}</td>'
     if isinstance(value, float):
         return f'<td class="number">{value:.4g}</td>'
     return f'<td class="number">{value:,}</td>' if type(value) is int else f"<td>{escape(str(value))}</td>"
 
 
-def verdict_page(verdicts: Sequence[Verdict]) -> str:
-    """A page for one or many verdicts: a summary, then the evidence of each with its picture."""
-    title = f"Audit of {verdicts[0].name}" if len(verdicts) == 1 else f"Audit of {len(verdicts)} mechanisms"
-    summary = table(
-        ["mechanism", "outcome", "claimed", "shown, at least", "runs a world", "confidence"],
-        [
-            (v.name, v.outcome, v.claim.describe(), v.lower, v.runs, f"{v.confidence:.9g}")
-            for v in sorted(verdicts, key=lambda v: v.outcome is not Outcome.BROKEN)
-        ],
-    )
-    return page(title, summary + "".join(_evidence(verdict) for verdict in verdicts))
-
-
-def finding_page(finding: Report) -> str:
+def finding_page(finding: Finding) -> str:
     """A page for any finding: its words, and its figures in a table."""
     title = " ".join(re.sub(r"([A-Z])", r" \1", type(finding).__name__).split()).capitalize()
     words = "".join(f"<p>{escape(line)}</p>" for line in str(finding).splitlines())
-    return page(title, words + table(["figure", "value"], _figures(finding.to_dict())))
+    return page(title, words + table([say("audit.head_figure"), say("audit.head_value")], _figures(finding.to_dict())))
 
 
 def _figures(plain: dict[str, object], prefix: str = "") -> list[tuple[str, object]]:
@@ -83,30 +78,9 @@ def _figures(plain: dict[str, object], prefix: str = "") -> list[tuple[str, obje
         if isinstance(value, dict):
             rows += _figures(value, f"{prefix}{name}: ")
         elif isinstance(value, list):
-            rows.append((label, f"{len(value)} entries" if len(value) > 12 else ", ".join(map(str, value))))
+            rows.append(
+                (label, say("audit.entries", number=len(value)) if len(value) > 12 else ", ".join(map(str, value)))
+            )
         else:
             rows.append((label, "" if value is None else value))
     return rows
-
-
-def _evidence(verdict: Verdict) -> str:
-    lines = [f"<h2>{escape(verdict.name)}</h2>", f"<p>{escape(str(verdict).splitlines()[0])}</p>"]
-    if verdict.curve:
-        lines.append(
-            f"<figure>{tradeoff(verdict)}<figcaption>Blue: the most that the claim allows an attacker. "
-            "Black: what the best attack reached on fresh answers. Red: the event that was counted.</figcaption>"
-            "</figure>"
-        )
-    if verdict.witness is not None:
-        w = verdict.witness
-        lines.append(f"<p>Event: <code>{escape(w.event)}</code></p>")
-        lines.append(
-            table(
-                ["data", "happened", "runs", "explained at best by"],
-                [
-                    (w.likely, w.count, w.trials, w.probability),
-                    (w.unlikely, w.count_against, w.trials_against, w.probability_against),
-                ],
-            )
-        )
-    return "\n".join(lines)

@@ -7,7 +7,9 @@ from html import escape
 
 import numpy as np
 
-from mosha.audit.reporting.verdict import Verdict
+from mosha.audit.claims.claim import Claim
+from mosha.audit.reporting.outcome import Witness
+from mosha.core.language import say
 
 __all__ = ["bars", "tradeoff"]
 
@@ -15,25 +17,26 @@ SIZE, MARGIN = 260, 42
 Points = Iterable[tuple[float, float]]
 
 
-def tradeoff(verdict: Verdict) -> str:
+def tradeoff(name: str, claim: Claim, curve: Iterable[tuple[float, float]], witness: Witness | None) -> str:
     """The claimed trade-off curve (nothing may lie above it) and what the best attack reached on fresh answers."""
     grid = np.unique(np.concatenate([np.linspace(0, 1, 61), np.geomspace(1e-4, 1, 30)]))
-    allowed = [(0.0, 0.0), *zip(grid.tolist(), verdict.claim.greatest(grid).tolist(), strict=True)]
-    reached = sorted(max(point, (1 - point[1], 1 - point[0]), key=lambda p: p[1] - p[0]) for point in verdict.curve)
+    allowed = [(0.0, 0.0), *zip(grid.tolist(), claim.greatest(grid).tolist(), strict=True)]
+    reached = sorted(max(point, (1 - point[1], 1 - point[0]), key=lambda p: p[1] - p[0]) for point in curve)
     parts = [
-        _axes("false positives", "true positives"),
+        _axes(say("audit.false_positives"), say("audit.true_positives")),
         f'<polygon class="allowed" points="{_path([*allowed, (1, 1)])}"/>',
         f'<polyline class="claim" points="{_path(allowed)}"/>',
         f'<polyline class="guess" points="{_path([(0, 0), (1, 1)])}"/>',
         f'<polyline class="seen" points="{_path(reached)}"/>',
     ]
-    if verdict.witness is not None:
+    if witness is not None:
         x, y = _place(
-            verdict.witness.count_against / verdict.witness.trials_against,
-            verdict.witness.count / verdict.witness.trials,
+            witness.count_against / witness.trials_against,
+            witness.count / witness.trials,
         )
-        parts.append(f'<circle class="witness" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>the witness</title></circle>')
-    return _frame(parts, f"trade-off curve of {verdict.name}: claimed and seen")
+        title = f"<title>{escape(say('audit.the_witness'))}</title>"
+        parts.append(f'<circle class="witness" cx="{x:.1f}" cy="{y:.1f}" r="4">{title}</circle>')
+    return _frame(parts, say("audit.tradeoff_of", name=name))
 
 
 def bars(rows: Sequence[tuple[str, float, float]], *, unit: str) -> str:

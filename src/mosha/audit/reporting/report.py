@@ -7,6 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+from mosha.audit.reporting.page import finding_page
+from mosha.core.showing import Card
+
 __all__ = ["Report"]
 
 
@@ -23,9 +26,11 @@ class Report:
 
     def to_html(self) -> str:
         """One self-contained page."""
-        from mosha.audit.reporting.page import finding_page  # noqa: PLC0415  (loaded when it is needed)
-
         return finding_page(self)
+
+    def _repr_html_(self) -> str:
+        first, *rest = str(self).splitlines()
+        return Card(title=first, notes=rest).write_html()
 
     def save(self, path: str | Path) -> None:
         """Write the report: as a page (.html), as JSON (.json) or as text (any other name)."""

@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from html import escape
 from typing import Any
 
 from mosha.audit.claims.claim import Claim
+from mosha.audit.reporting.outcome import Outcome, Witness
+from mosha.audit.reporting.page import page, table
+from mosha.audit.reporting.picture import tradeoff
 from mosha.audit.reporting.report import Report
+from mosha.core.language import current_language, say, translate
 
-__all__ = ["Outcome", "Verdict", "Witness"]
-
-
-class Outcome(StrEnum):
-    """What may be concluded at the stated confidence."""
-
-    CONSISTENT = "consistent"
-    BROKEN = "broken"
-    NO_POWER = "no power"
-
-
-@dataclass(frozen=True)
-class Witness:
-    """One event, chosen beforehand, counted on fresh answers of both worlds.
-
-    `likely` and `unlikely` name the data sets in which the event was the more and the less likely. Of all pairs
-    of probabilities that the counts leave believable, (`probability`, `probability_against`) is the one that
-    needs the smallest amount of the claimed measure: `least`.
-    """
-
-    event: str
-    likely: str
-    unlikely: str
-    count: int
-    trials: int
-    count_against: int
-    trials_against: int
-    probability: float
-    probability_against: float
-    least: float
-
-    def __str__(self) -> str:
-        return (
-            f"event: {self.event}\n"
-            f"  {self.count} of {self.trials} runs on {self.likely}\n"
-            f"  {self.count_against} of {self.trials_against} runs on {self.unlikely}\n"
-            f"  explained at best by probabilities {self.probability:.6g} and {self.probability_against:.6g}"
-        )
+__all__ = ["Verdict", "verdict_page"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +31,13 @@ class Verdict(Report):
         ceiling: what `lower` would be had the mechanism published its data: the most that so many runs can show.
         runs_needed: runs a world that could show a breach of this claim (math.inf: more than 10^15).
         curve: (false positives, true positives) of the best attack on fresh answers, for a picture.
+
+    >>> import mosha
+    >>> from mosha.mechanisms import Count, laplace
+    >>> count = laplace(Count(), unit=mosha.Row(), epsilon=1)
+    >>> found = mosha.audit.attack(count, neighbours=([1, 2], [1]), runs=200, confidence=1 - 1e-9)
+    >>> found.outcome is not mosha.audit.Outcome.BROKEN
+    True
     """
 
     outcome: Outcome
@@ -87,19 +62,20 @@ class Verdict(Report):
         return self.lower / self.claim.amount if self.claim.amount else math.inf
 
     def __str__(self) -> str:
-        head = f"{self.name}: {self.outcome.upper()}. Claimed {self.claim.describe()}; "
-        match self.outcome:
-            case Outcome.BROKEN:
-                head += f"what was seen needs at least {self.lower:.4g}"
-            case Outcome.CONSISTENT:
-                head += f"the attack shows at least {self.lower:.4g}"
-            case Outcome.NO_POWER:
-                head += (
-                    f"{self.runs} runs a world could show at most {self.ceiling:.4g}, whatever the mechanism does; "
-                    f"{_runs_needed(self.runs_needed)}"
-                )
-        lines = [f"{head} (confidence {self.confidence:.6g}, {self.runs} runs a world)."]
-        return "\n".join([*lines, *([str(self.witness)] if self.witness else [])])
+        finite = math.isfinite(self.runs_needed)
+        needed = say("audit.runs_needed", runs=self.runs_needed) if finite else say("audit.no_number_of_runs")
+        head = say(
+            f"audit.verdict_{self.outcome.name.lower()}",
+            name=self.name,
+            outcome=self.outcome.describe().upper(),
+            claim=self.claim.describe(),
+            lower=self.lower,
+            ceiling=self.ceiling,
+            needed=needed,
+            confidence=self.confidence,
+            runs=self.runs,
+        )
+        return "\n".join([head, *([str(self.witness)] if self.witness else [])])
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain data; stable keys."""
@@ -119,10 +95,40 @@ class Verdict(Report):
 
     def to_html(self) -> str:
         """One self-contained page with pictures."""
-        from mosha.audit.reporting.page import verdict_page  # noqa: PLC0415  (loaded when it is needed)
-
         return verdict_page([self])
 
 
-def _runs_needed(runs: float) -> str:
-    return f"{runs:,.0f} could show a breach" if math.isfinite(runs) else "no affordable number could show a breach"
+def verdict_page(verdicts: Sequence[Verdict]) -> str:
+    """A page for one or many verdicts: a summary, then the evidence of each with its picture."""
+    one = say("audit.title_of_one", name=verdicts[0].name) if len(verdicts) == 1 else None
+    title = one or say("audit.title_of_several", number=len(verdicts))
+    heads = ("mechanism", "outcome", "claimed", "shown", "runs", "confidence")
+    summary = table(
+        [say(f"audit.head_{name}") for name in heads],
+        [
+            (v.name, v.outcome, v.claim.describe(), v.lower, v.runs, f"{v.confidence:.9g}")
+            for v in sorted(verdicts, key=lambda v: v.outcome is not Outcome.BROKEN)
+        ],
+    )
+    return page(title, summary + "".join(_evidence(verdict) for verdict in verdicts))
+
+
+def _evidence(verdict: Verdict) -> str:
+    lines = [f"<h2>{escape(verdict.name)}</h2>", f"<p>{escape(str(verdict).splitlines()[0])}</p>"]
+    if verdict.curve:
+        drawn = tradeoff(verdict.name, verdict.claim, verdict.curve, verdict.witness)
+        lines.append(f"<figure>{drawn}<figcaption>{escape(say('audit.caption'))}</figcaption></figure>")
+    if verdict.witness is not None:
+        w = verdict.witness
+        event = escape(translate(w.event, current_language()))
+        lines.append(f"<p>{say('audit.event')}: <code>{event}</code></p>")
+        lines.append(
+            table(
+                [say(f"audit.head_{name}") for name in ("data", "happened", "trials", "probability")],
+                [
+                    (w.likely, w.count, w.trials, w.probability),
+                    (w.unlikely, w.count_against, w.trials_against, w.probability_against),
+                ],
+            )
+        )
+    return "\n".join(lines)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mosha.audit import attack
-from mosha.audit.reporting.verdict import Outcome
+from mosha.audit.reporting.outcome import Outcome
 from mosha.core.guarantee import Approx, Pure
 from mosha.core.language import say
 
@@ -29,7 +29,11 @@ _SHOWN = 160  # letters of an input or an output that a sentence shows
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with an answer: a code, and the numbers that show it."""
+    """What is wrong with an answer: a code, and the numbers that show it.
+
+    >>> Finding("classroom.wrong", {"expected": 1}).to_dict()["code"]
+    'classroom.wrong'
+    """
 
     code: str
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -64,7 +68,7 @@ def judge(check: Callable[[Function], Iterator[Finding]], answer: Function) -> t
 
 
 def _watch(answer: Function) -> Function:
-    def call(*inputs: Any) -> Any:
+    def call(*inputs: object) -> Any:
         try:
             result = answer(*inputs)
         except Exception as error:
@@ -129,6 +133,8 @@ def attack_answer(
 ) -> Iterator[Finding]:
     """Attack a mechanism on two neighbors; tell how much it shows at least, and by which event."""
     claim = Approx(epsilon, delta) if delta else Pure(epsilon)
+    for data in neighbors:
+        run(data)  # an answer that raises is told as such: its error names the data, which would look like a leak
     verdict = attack(run, neighbours=neighbors, claim=claim, runs=runs, confidence=CONFIDENCE)
     if verdict.outcome is Outcome.BROKEN and verdict.witness is not None:
         yield Finding(

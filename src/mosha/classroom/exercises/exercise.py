@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ class Words:
     title: str
     task: str
     hint: str
+    comment: str = ""  # what stands for the comment of the starter, where that is in another language
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Exercise:
         starter: what the file holds when the reader begins.
         solution: one that passes.
         mistakes: some that do not, each with what is found in it.
+
+    >>> import mosha
+    >>> first = mosha.classroom.list_exercises()[0]
+    >>> first.number, first.describe("en").title != ""
+    (1, True)
     """
 
     id: str
@@ -66,6 +73,18 @@ class Exercise:
         """
         return self.words[language or current_language()]
 
+    def begin(self, language: Language | None = None) -> str:
+        """The starter, with its comment in the language of the reader.
+
+        >>> print(find_exercise("k-ary-response").begin("zh"))
+        def report(value, size, epsilon):
+            # value 取 0 到 size - 1 之一，报告也一样
+            ...
+        <BLANKLINE>
+        """
+        comment = self.describe(language).comment
+        return re.sub(r"(?m)^( *# ).*$", rf"\g<1>{comment}", self.starter) if comment else self.starter
+
     def to_dict(self) -> dict[str, Any]:
         """The exercise as plain data, without its solution."""
         words = self.describe()
@@ -77,7 +96,7 @@ class Exercise:
             "task": words.task,
             "hint": words.hint,
             "function": self.function,
-            "starter": self.starter,
+            "starter": self.begin(),
         }
 
 

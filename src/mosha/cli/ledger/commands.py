@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from mosha.cli.option_groups import spread_options
 from mosha.cli.terminal import Json, console, left_of, write_json
-from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter, LedgerTampered
 from mosha.core.guarantee import Guarantee
+from mosha.core.language import current_language, describe_system_error, say, translate
+from mosha.core.names.deprecation import warn_of_old_name
+from mosha.core.options import RuleName
 from mosha.core.unit import Client, Edge, Example, Node, Own, Person, Reading, Row, Unit
 
 if TYPE_CHECKING:
     from mosha.ledger import Ledger, LedgerAccount
+    from mosha.ledger.terms.wanted import Limits
 
 __all__ = [
-    "Delta",
-    "DeltaForEvents",
-    "Epsilon",
     "KeyFile",
-    "Mu",
     "Name",
     "Out",
     "Place",
-    "PolicyFile",
-    "Rho",
-    "Rule",
+    "TermOptions",
     "app",
     "open_ledger",
     "show_accounts",
@@ -80,6 +79,31 @@ KeyFile = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", help="Write to this file instead of standard output.")]
 
 
+@dataclass(kw_only=True)
+class TermOptions:
+    """The limits of an account that is opened, and how its book is read."""
+
+    epsilon: Epsilon = None
+    delta: Delta = None
+    rho: Rho = None
+    mu: Mu = None
+    rule: Rule = None
+    delta_for_events: DeltaForEvents = None
+    policy: PolicyFile = None
+    key_file: KeyFile = None
+
+    def read_limits(self) -> Limits:
+        """What accounts, populations and grants take."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "rho": self.rho,
+            "mu": self.mu,
+            "rule": cast("RuleName | None", self.rule),
+            "delta_for_events": self.delta_for_events,
+        }
+
+
 def open_ledger(
     place: str, *, create: bool = False, policy: Path | None = None, key_file: Path | None = None
 ) -> Ledger:
@@ -114,6 +138,7 @@ def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | No
 
 
 @app.command("open")
+@spread_options
 def open_account(
     place: Place,
     name: Name,
@@ -124,15 +149,8 @@ def open_account(
     ] = None,
     of: Annotated[str | None, typer.Option(help="The population that these units are of: it pays as well.")] = None,
     neighbours: NeighborsOption = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    mu: Mu = None,
-    rule: Rule = None,
-    delta_for_events: DeltaForEvents = None,
+    terms: TermOptions,
     size: Size = None,
-    policy: PolicyFile = None,
-    key_file: KeyFile = None,
     parent: Annotated[str | None, typer.Option(help="The account above, which pays for every release too.")] = None,
     block: Annotated[bool, typer.Option("--block", help="A block of the parent's data, under its limits.")] = False,
     disjoint_blocks: Annotated[
@@ -141,12 +159,10 @@ def open_account(
     as_json: Json = False,
 ) -> None:
     """Open an account, or reopen it under the same terms."""
-    from mosha.ledger.terms.wanted import Limits  # noqa: PLC0415  (help needs none of it)
-
-    limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
+    limits = terms.read_limits()
     limits["disjoint_blocks"], limits["size"] = disjoint_blocks, size
     hidden = _unit(unit, neighbours, of)
-    with closing(open_ledger(place, create=True, policy=policy, key_file=key_file)) as ledger:
+    with closing(open_ledger(place, create=True, policy=terms.policy, key_file=terms.key_file)) as ledger:
         if block:
             if parent is None or hidden is not None:
                 raise InvalidParameter("cli.block_without_parent", parameter="--block")
@@ -157,31 +173,24 @@ def open_account(
 
 
 @app.command()
+@spread_options
 def population(
     place: Place,
     name: Annotated[str, typer.Argument(help="The name that units give as their population (--of).")],
     *,
     neighbours: NeighborsOption = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    mu: Mu = None,
-    rule: Rule = None,
-    delta_for_events: DeltaForEvents = None,
+    terms: TermOptions,
     size: Size = None,
-    policy: PolicyFile = None,
-    key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """Open the account of a population: one cap over all that is ever asked about the same people."""
     from mosha.core.unit import Neighbors  # noqa: PLC0415
-    from mosha.ledger.terms.wanted import Limits  # noqa: PLC0415  (help needs none of it)
 
-    limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
+    limits = terms.read_limits()
     limits["size"] = size
     if neighbours is not None and neighbours not in {str(each) for each in Neighbors}:
         raise InvalidParameter("core.unknown_option", parameter="--neighbours", options=["add-remove", "replace-one"])
-    with closing(open_ledger(place, create=True, policy=policy, key_file=key_file)) as ledger:
+    with closing(open_ledger(place, create=True, policy=terms.policy, key_file=terms.key_file)) as ledger:
         said = None if neighbours is None else Neighbors(neighbours)
         show_accounts([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
 
@@ -227,12 +236,13 @@ def _describe_account(account: LedgerAccount) -> dict[str, Any]:
     }
 
 
-def _state(row: dict[str, Any]) -> str:
+def _state(row: dict[str, object]) -> str:
     if row["retired"]:
-        return " (retired)"
+        return say("cli.state_retired")
     if row["frozen"]:
-        return " (frozen)"
-    return "" if row["expires"] is None else f" ({'ended' if row['expired'] else 'until'} {row['expires']})"
+        return say("cli.state_frozen")
+    code = "cli.state_ended" if row["expired"] else "cli.state_until"
+    return "" if row["expires"] is None else say(code, when=row["expires"])
 
 
 def show_accounts(
@@ -246,8 +256,8 @@ def show_accounts(
         return
     from rich.table import Table  # noqa: PLC0415  (slow to load, and --json needs none of it)
 
-    head_row = ("account", "hidden", "promise", "spent", "limit", "left", "more like the last")
-    table = Table(*head_row, box=None, pad_edge=False)
+    columns = ("account", "hidden", "promise", "spent", "limit", "left", "more")
+    table = Table(*(say(f"cli.column_{column}") for column in columns), box=None, pad_edge=False)
     for account, row in zip(accounts, described, strict=True):
         numbers = (
             f"{row['measure']} {row['spent']:.4g}",
@@ -257,11 +267,11 @@ def show_accounts(
         )
         table.add_row(row["account"] + _state(row), row["hidden"], str(account.promise), *numbers)
     screen = console()
-    screen.print(table if described else "This ledger has no accounts.")
+    screen.print(table if described else say("cli.no_accounts"))
     if head is not None:
-        screen.print(f"head {head}", soft_wrap=True)
+        screen.print(say("cli.head_is", head=head), soft_wrap=True)
     if today is not None:
-        screen.print(f"spent so far: {accounts[0].spent_as}; by the tightest accounting of today, for reading: {today}")
+        screen.print(say("cli.spent_today", spent=str(accounts[0].spent_as), today=str(today)))
 
 
 @app.command()
@@ -273,8 +283,8 @@ def lift(place: Place, name: Name, *, key_file: KeyFile = None, as_json: Json = 
         if as_json:
             write_json({"account": name, "lifted": failures, "frozen": account.frozen})
             return
-        left = " An account above it is frozen as well: lift that one." if account.frozen else ""
-    typer.echo(f"{name}: {failures} failures are lifted, and those of all accounts beneath it.{left}")
+        code = "cli.lifted_above" if account.frozen else "cli.lifted"
+    typer.echo(say(code, account=name, failures=failures))
 
 
 @app.command()
@@ -306,11 +316,11 @@ def verify(
         write_json(found)
     else:
         for problem in found["problems"]:
-            typer.echo(f"wrong: {problem}")
+            typer.echo(say("cli.wrong", problem=problem))
         for note in found.get("notes", []):
-            typer.echo(note)
-        well = f"The book is well. {found['entries']} rows, head {found['head']}"
-        typer.echo(well if found["ok"] else "The book is not well.")
+            typer.echo(translate(note, current_language()))
+        well = say("cli.book_well", entries=found["entries"], head=found["head"])
+        typer.echo(well if found["ok"] else say("cli.book_not_well"))
     if not found["ok"]:
         raise typer.Exit(VERIFICATION_FAILED)
 
@@ -346,4 +356,4 @@ def write_text(text: str, out: Path | None) -> None:
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InvalidParameter("cli.not_written", path=str(out), reason=error.strerror) from None
+        raise InvalidParameter("cli.not_written", path=str(out), reason=describe_system_error(error)) from None

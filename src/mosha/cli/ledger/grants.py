@@ -7,21 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mosha.cli.ledger.commands import (
-    Delta,
-    DeltaForEvents,
-    Epsilon,
-    KeyFile,
-    Mu,
-    Name,
-    Place,
-    PolicyFile,
-    Rho,
-    Rule,
-    app,
-    open_ledger,
-    show_accounts,
-)
+from mosha.cli.ledger.commands import KeyFile, Name, Place, TermOptions, app, open_ledger, show_accounts
+from mosha.cli.option_groups import spread_options
 from mosha.cli.terminal import Json
 from mosha.core.errors import InvalidParameter
 
@@ -29,6 +16,7 @@ __all__ = ["grant", "revoke"]
 
 
 @app.command()
+@spread_options
 def grant(
     place: Place,
     account: Annotated[str, typer.Argument(help="The account that the grant is made from.")],
@@ -36,22 +24,12 @@ def grant(
     *,
     expires: Annotated[str, typer.Option(help="The last day (UTC), or a time with its zone.")],
     purpose: Annotated[str | None, typer.Option(help="What it is for: a sentence that stands in the book.")] = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    mu: Mu = None,
-    rule: Rule = None,
-    delta_for_events: DeltaForEvents = None,
-    policy: PolicyFile = None,
-    key_file: KeyFile = None,
+    terms: TermOptions,
     as_json: Json = False,
 ) -> None:
     """Open an account beneath another one that may be used until a date."""
-    from mosha.ledger.terms.wanted import Limits  # noqa: PLC0415  (help needs none of it)
-
-    limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
-    with closing(open_ledger(place, policy=policy, key_file=key_file)) as ledger:
-        made = ledger.account(account).grant(name, expires=expires, purpose=purpose, **limits)
+    with closing(open_ledger(place, policy=terms.policy, key_file=terms.key_file)) as ledger:
+        made = ledger.account(account).grant(name, expires=expires, purpose=purpose, **terms.read_limits())
         show_accounts([made], as_json=as_json)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from mosha.cli.ledger.commands import KeyFile, Place, app, open_ledger
 from mosha.cli.terminal import Json, write_json
+from mosha.core.language import say
 
 __all__ = ["make_key", "rotate_key"]
 
@@ -27,7 +28,7 @@ def make_key(
     if as_json:
         write_json({"file": str(file), "key": key.id})
     else:
-        typer.echo(f"{file}: key {key.id}. Keep it apart from the book, and a copy of it in a safe.")
+        typer.echo(say("cli.key_made", file=str(file), key=key.id))
 
 
 @app.command()
@@ -46,4 +47,4 @@ def rotate_key(
     if as_json:
         write_json({"key": key, "previous": former, "head": head})
     else:
-        typer.echo(f"From now on rows are written with the key {key}. Keep the former ones for `mosha ledger verify`.")
+        typer.echo(say("cli.key_rotated", key=key))

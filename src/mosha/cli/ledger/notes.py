@@ -12,6 +12,7 @@ import typer
 from mosha.cli.ledger.commands import KeyFile, Place, app, open_ledger
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import describe_system_error, say
 
 __all__ = ["note", "notes"]
 
@@ -34,7 +35,7 @@ def note(
     if as_json:
         write_json(written)
     else:
-        typer.echo(f"noted as row {written['entry']}")
+        typer.echo(say("cli.noted", entry=written["entry"]))
 
 
 def _read_content(text: str) -> Any:
@@ -46,7 +47,7 @@ def _read_content(text: str) -> Any:
     try:
         return json.loads(Path(text[1:]).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidParameter("cli.note_not_readable", path=text[1:], reason=error.strerror) from None
+        raise InvalidParameter("cli.note_not_readable", path=text[1:], reason=describe_system_error(error)) from None
     except (ValueError, RecursionError):
         raise InvalidParameter("cli.note_no_json", path=text[1:]) from None
 
@@ -66,8 +67,8 @@ def notes(
         write_json({"notes": found})
         return
     for each in found:
-        about_whom = f" about {each['about']}" if "about" in each else ""
+        about_whom = say("cli.note_about", account=each["about"]) if "about" in each else ""
         said = json.dumps(each["content"], ensure_ascii=False, sort_keys=True)
         typer.echo(f"{each['entry']}  {each['at']}  {each['topic']}{about_whom}: {said}")
     if not found:
-        typer.echo("No such note.")
+        typer.echo(say("cli.no_note"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,7 +31,6 @@ def statement(
     html: Annotated[
         bool, typer.Option("--html", help="One page that needs nothing else, to publish or print.")
     ] = False,
-    lang: Annotated[str | None, typer.Option(help="The language of the page: en or zh.")] = None,
     details: Annotated[
         Path | None, typer.Option(help="What no ledger knows, by the registry's names: a TOML, JSON or YAML file.")
     ] = None,
@@ -47,7 +46,7 @@ def statement(
     with closing(open_ledger(place)) as ledger:
         drawn = ledger.statement(name)
     if html:
-        write_text(drawn.to_html(lang or current_language()), out)
+        write_text(drawn.to_html(current_language()), out)
     elif registry:
         _write_registry(drawn, details, tier, out, as_json=as_json)
     elif not as_json:
@@ -70,7 +69,7 @@ def _write_registry(
         write_text(write_yaml(entry), out)
 
 
-def _write_document(document: dict[str, Any], name: str, out: Path | None) -> None:
+def _write_document(document: dict[str, object], name: str, out: Path | None) -> None:
     if out is None:
         write_json(document)
         return

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from mosha.connect.engines.source import Engine, Field, Source
+from mosha.connect.engines.source import Engine
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question
+from mosha.connect.plan.source import Field, Source
 from mosha.connect.plan.totals import Array
 from mosha.connect.sql.dialect import DUCKDB, Node
 from mosha.connect.sql.statement import Query
@@ -26,7 +27,7 @@ class _Nowhere(Engine):
     dialect = DUCKDB
 
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:  # noqa: ARG002
-        raise DataError("this table is somewhere else: nothing can be read from it here. Nothing was spent.")
+        raise DataError("connect.table_elsewhere", spent="nothing")
 
 
 _NOWHERE = _Nowhere()

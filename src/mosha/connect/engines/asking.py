@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from threading import Event, Thread
+from typing import TypeVar
 
 from mosha.core.errors import DeadlineExceeded
 
-__all__ = ["is_look", "look_only", "seconds_left", "stop_at", "stopping", "too_late"]
+__all__ = ["is_look", "look_only", "seconds_left", "stop_at", "stopping", "too_late", "wait_for"]
 
+Result = TypeVar("Result")
 AGAIN = 0.25  # seconds
 
 _looking: ContextVar[bool] = ContextVar("looking", default=False)
@@ -54,11 +56,16 @@ def seconds_left() -> float | None:
 
 
 @contextmanager
-def stopping(interrupt: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+def stopping(interrupt: Callable[[], object], grace: float | None = None) -> Iterator[Callable[[], bool]]:
     """Inside, `interrupt` is called when the time is over; the value tells whether it was.
 
     It is called again and again until the block ends, for an engine that is between two statements has nothing to break
     off; and never afterwards, when it would meet the question of somebody else.
+
+    Args:
+        interrupt: breaks off what the engine is doing for this question.
+        grace: how many seconds to wait for a call of `interrupt` that does not come back (None: for ever). Only where
+            it names the question that it breaks off.
     """
     left = seconds_left()
     if left is None:
@@ -79,7 +86,32 @@ def stopping(interrupt: Callable[[], object]) -> Iterator[Callable[[], bool]]:
         yield struck.is_set
     finally:
         ended.set()
-        thread.join()
+        thread.join(grace)
+
+
+def wait_for(work: Callable[[], Result], grace: float) -> Result:
+    """What `work` returns or raises; TimeoutError where it is not back `grace` seconds after the deadline.
+
+    For engines on another machine, whose client may wait for a server that is gone. `work` is then left to itself.
+    """
+    found: list[Result] = []
+    raised: list[BaseException] = []
+    context, left = copy_context(), seconds_left()
+
+    def attempt() -> None:
+        try:
+            found.append(context.run(work))
+        except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
+            raised.append(error)
+
+    thread = Thread(target=attempt, name="mosha-waiting", daemon=True)
+    thread.start()
+    thread.join(None if left is None else left + grace)
+    if raised:
+        raise raised[0]
+    if not found:
+        raise TimeoutError
+    return found[0]
 
 
 def too_late() -> DeadlineExceeded:

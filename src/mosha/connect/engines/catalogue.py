@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from mosha.connect.engines.mariadb import MariaDB
+from mosha.connect.engines.opening import MARIADB, POSTGRESQL
 from mosha.connect.engines.postgresql import PostgreSQL
 from mosha.core.errors import DataError, InvalidParameter
 
@@ -39,6 +41,18 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_class f ON f.oid = k.confrelid LEFT JOIN pg_catalog.pg_namespace m ON m.oid = f.relnamespace
 WHERE k.contype IN ('p', 'f') ORDER BY c.relname, k.conname
 """
+MARIADB_TABLES = """
+SELECT '', TABLE_NAME FROM information_schema.TABLES
+WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY 2
+"""
+MARIADB_KEYS = """
+SELECT '', TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME,
+  CASE WHEN REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA THEN REFERENCED_TABLE_NAME
+       ELSE CONCAT(REFERENCED_TABLE_SCHEMA, '.', REFERENCED_TABLE_NAME) END, REFERENCED_COLUMN_NAME
+FROM information_schema.KEY_COLUMN_USAGE
+WHERE TABLE_SCHEMA = DATABASE() AND (CONSTRAINT_NAME = 'PRIMARY' OR REFERENCED_TABLE_NAME IS NOT NULL)
+ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION
+"""
 
 
 @dataclass(frozen=True)
@@ -50,8 +64,11 @@ class TableKeys:
 
 
 def read_catalogue(place: str) -> Mapping[str, TableKeys]:
-    """The tables of a DuckDB file or a PostgreSQL database with their keys, as its catalogue has them."""
-    if place.startswith(("postgresql://", "postgres://")):
+    """The tables of a DuckDB file, a PostgreSQL or a MariaDB database with their keys, as its catalogue has them."""
+    if place.startswith(MARIADB):
+        listed, columns = MariaDB.at(place).read_catalogue(MARIADB_TABLES, MARIADB_KEYS)
+        return _gather(listed, _gather_columns(columns), "")
+    if place.startswith(POSTGRESQL):
         listed, keys = PostgreSQL.at(place).read_catalogue(POSTGRES_TABLES, POSTGRES_KEYS)
         return _gather(listed, keys, "public")
     if "://" in place:
@@ -88,6 +105,20 @@ def _gather(listed: list[Any], keys: list[Any], usual: str) -> dict[str, TableKe
             foreign = (tuple(columns), str(target), tuple(target_columns))
             found[name] = TableKeys(known.primary, (*known.foreign, foreign))
     return found
+
+
+def _gather_columns(columns: Sequence[Sequence[str]]) -> list[Any]:
+    """Keys, each with all of its columns, from a list that has a line for each column."""
+    found: dict[tuple[str, str, str], tuple[str, list[str], list[str]]] = {}
+    for schema, table, name, column, target, target_column in columns:
+        _, own, theirs = found.setdefault((schema, table, name), (target, [], []))
+        own.append(column)
+        theirs.append(target_column)
+    kinds = {True: "PRIMARY KEY", False: "FOREIGN KEY"}
+    return [
+        (schema, table, kinds[name == "PRIMARY"], own, target, theirs)
+        for (schema, table, name), (target, own, theirs) in found.items()
+    ]
 
 
 def _write_name(schema: str, table: str, usual: str) -> str:

@@ -30,7 +30,7 @@ from mosha.connect.sql.dialect import Node, binary, call, choose, column, number
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import alias, select
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.extras import load_guest
+from mosha.core.names.extras import load_guest
 
 __all__ = ["cell_columns", "header", "separator_of"]
 
@@ -48,7 +48,7 @@ def separator_of(place: str, separator: str | None) -> str:
     return separator
 
 
-def header(place: str, separator: str, problem: str) -> list[str]:
+def header(place: str, separator: str, problem: DataError) -> list[str]:
     """The names in the first line of the first file."""
     try:
         path = min(glob.glob(place, recursive=True))  # noqa: PTH207
@@ -58,7 +58,7 @@ def header(place: str, separator: str, problem: str) -> list[str]:
     except (OSError, EOFError, ValueError, csv.Error):
         names = []
     if not names:
-        raise DataError(f"{problem}. Nothing was spent.") from None
+        raise problem from None
     if "" in names or len({name.lower() for name in names}) < len(names):
         raise DataError("connect.header_names_columns", place=place, spent="nothing")
     return names

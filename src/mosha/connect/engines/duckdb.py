@@ -17,62 +17,44 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
-import numpy as np
 from sqlglot import exp
 
 from mosha.connect.engines.asking import stopping, too_late
 from mosha.connect.engines.comma_separated import cell_columns, header, separator_of
 from mosha.connect.engines.compiled_path import Compiled
-from mosha.connect.engines.duckdb_fields import by_code_point, field_of, key_array, listed_array
-from mosha.connect.engines.duckdb_frames import check_frame, object_columns
-from mosha.connect.engines.duckdb_plans import Plans
-from mosha.connect.engines.labels import MISSING
+from mosha.connect.engines.duckdb_fields import (
+    arrow_array,
+    by_code_point,
+    by_whole_texts,
+    can_read_batches,
+    decode_bytes,
+    field_of,
+    join_columns,
+    leave_out,
+    listed_array,
+    statement_of,
+)
+from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_columns
+from mosha.connect.engines.duckdb_plans import Plans, hide_errors, read_silently
+from mosha.connect.engines.labels import to_array
 from mosha.connect.engines.local_source import LocalSource, files_version, size_of
-from mosha.connect.engines.slices import OutOfMemory, in_slices, slices_for
-from mosha.connect.engines.source import Engine, Field
+from mosha.connect.engines.source import BATCH, Columns, Engine, Use
 from mosha.connect.engines.tried import warn_if_untried
+from mosha.connect.kernels.slices import OutOfMemory, in_slices, slices_for
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Norms, Question
-from mosha.connect.plan.totals import Array, Totals, integers
-from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
+from mosha.connect.plan.source import Field
+from mosha.connect.plan.totals import Array, Totals
+from mosha.connect.sql.dialect import DUCKDB, Listed, Node, call, column, text
 from mosha.connect.sql.listed_groups import FEW, span_of
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, select
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
-from mosha.core.private_log import note_privately
 
 __all__ = ["DuckDB", "LocalSource"]
 
-LIMB = 2**62
-BATCH = 2**15
-UNFINISHED = "the engine could not finish: too little memory or disk, or the table has changed."
-UNFIT = (
-    "DuckDB does not take this question as it stands: a file went away, or the table has changed since it was opened. "
-    "Open it again. No data was read. Nothing was spent."
-)
-
-
 T = TypeVar("T")
-
-
-def _hide_errors(
-    work: Callable[[], T], problem: str, memory: type[DataError] = DataError, statement: str | None = None
-) -> T:
-    """What an engine says may hold data: one public sentence takes its place, with no trace of the original.
-
-    A failure in the middle may depend on the rows (memory, disk), so it counts as an answer and stays paid. `memory`
-    is the error for too little of it.
-    """
-    kind: type[DataError] = DataError
-    try:
-        return work()
-    except duckdb.OutOfMemoryException as error:
-        kind = memory
-        note_privately("DuckDB", error, statement=statement)
-    except Exception as error:  # noqa: BLE001  (raised below, outside of the handler: no context goes on)
-        note_privately("DuckDB", error, statement=statement)
-    raise kind(problem)
 
 
 class DuckDB(Engine):
@@ -140,17 +122,22 @@ class DuckDB(Engine):
             return self._csv(place, separator, multiline=multiline)
         if separator is not None or multiline:
             raise InvalidParameter("connect.option_for_csv", parameter="separator")
-        problem = f"{str(path)!r} is absent or is no readable Parquet file"
-        origin = partial(call, "READ_PARQUET", text(place))
+        problem = DataError("connect.parquet_unreadable", place=str(path), spent="nothing")
+        replaced = exp.EQ(this=exp.Var(this="utf8_validation"), expression=text("replace"))
+        origin = partial(call, "READ_PARQUET", text(place), replaced)
         fields, skipped = self._describe(origin(), problem)
+        fields = tuple(map(by_whole_texts, fields))
         sizes = [exp.Sum(this=column("num_rows")), exp.Count(this=exp.Star())]
         counted = select(sizes, call("PARQUET_FILE_METADATA", text(place)))
         [(rows, files)] = self._ask(self.dialect.sql(counted), problem)
         if files > 1:
-            fields, skipped = _left_out(self._differing(place, files, problem), fields, skipped)
-        return LocalSource(self, fields, skipped, origin, int(rows), partial(files_version, place))
+            fields, skipped = leave_out(self._differing(place, files, problem), fields, skipped)
+        coarse = self._find_coarse_moments(place, problem)
+        self._check_moments(origin, [field.name for field in fields if field.name in coarse])
+        named = self.dialect.sql(call("READ_PARQUET", text(place)))
+        return LocalSource(self, fields, skipped, origin, int(rows), partial(files_version, place), named)
 
-    def _differing(self, place: str, files: int, problem: str) -> set[str]:
+    def _differing(self, place: str, files: int, problem: DataError) -> set[str]:
         """Columns that files have with other types or not at all.
 
         DuckDB casts every file to the types of the first, which may merge two persons, or fail at one row.
@@ -169,41 +156,54 @@ class DuckDB(Engine):
 
     def _csv(self, place: str, separator: str | None, *, multiline: bool) -> LocalSource:
         """Comma-separated text (see `comma_separated`)."""
-        problem = f"{place!r} is absent, empty or no readable CSV file in UTF-8 (another encoding? Say encoding='gbk')"
+        problem = DataError("connect.csv_unreadable", place=place, spent="nothing")
         separator = separator_of(place, separator)
         names = header(place, separator, problem)
         origin = cell_columns(place, separator, names, multiline=multiline)
         fields = tuple(Field(name, Type.TEXT, loose=True) for name in names)
         self._ask(self.dialect.sql(select([exp.Star()], origin()).limit(0)), problem)
-        return LocalSource(self, fields, (), origin)
+        return LocalSource(self, fields, (), origin, form=partial(files_version, place))
 
-    def frame(self, frame: Any) -> LocalSource:
+    def frame(self, frame: object) -> LocalSource:
         """A pandas, Polars or Arrow table, read in place."""
-        problem = f"a {type(frame).__name__} cannot be read as a table"
+        problem = DataError("connect.not_a_table", kind=type(frame).__name__, spent="nothing")
         with self._lock:
             self._frames += 1
             name = f"frame_{self._frames}"
         check_frame(frame)
+        frame, texts, apart = settle_frame(frame)
         self._run_silently(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
-        fields, skipped = self._describe(origin(), problem)
+        fields, skipped = self._describe(origin(), problem, texts)
         kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
         frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
-        # moments in seconds or milliseconds are counted in microseconds when they are read, and may be too many
-        moments = [field.name for field in fields if frozen and field.type is Type.INSTANT]
-        if far := [title for title in moments if not self._is_read(origin(), title)]:
-            raise DataError("connect.moments_too_far", column=far[0], spent="nothing")
-        mixed = {title for title in object_columns(frame) if not self._is_read(origin(), title)}
-        fields, skipped = _left_out(mixed, fields, skipped)
+        self._check_moments(origin, [f.name for f in fields if f.type in {Type.INSTANT, Type.TIMESTAMP}])
+        mixed = apart | {title for title in object_columns(frame) if not self._is_read(origin(), title)}
+        fields, skipped = leave_out(mixed, fields, skipped)
         size = len(frame) if hasattr(frame, "__len__") else None
-        source = LocalSource(self, fields, skipped, origin, size, lambda: "frozen" if frozen else None)
+        form = None if frozen else partial(tell_columns, frame)
+        source = LocalSource(self, fields, skipped, origin, size, lambda: "frozen" if frozen else None, form=form)
         weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
         return source
+
+    def _find_coarse_moments(self, place: str, problem: DataError) -> list[str]:
+        """Columns of Parquet files with moments in milliseconds, or in days and nanoseconds."""
+        names = [column(name) for name in ("name", "type", "logical_type")]
+        rows = self._ask(self.dialect.sql(select(names, call("PARQUET_SCHEMA", text(place)))), problem)
+        coarse = (name for name, kind, unit in rows if kind == "INT96" or "MILLIS=Milli" in f"{unit}")
+        return list(dict.fromkeys(coarse))
+
+    def _check_moments(self, origin: Callable[[], Node], moments: Sequence[str]) -> None:
+        """Moments in (milli)seconds are counted in microseconds when they are read, and may be too many."""
+        if far := [title for title in moments if not self._is_read(origin(), title)]:
+            raise DataError("connect.moments_too_far", column=far[0], spent="nothing")
 
     def _is_read(self, node: Node, name: str) -> bool:
         """Whether all objects of a column read as its type: one that does not would fail questions after payment."""
         try:
-            self._ask(self.dialect.sql(select([exp.Count(this=column(name))], node)), "objects")
+            self._ask(
+                self.dialect.sql(select([exp.Count(this=column(name))], node)), DataError("connect.objects_unreadable")
+            )
         except DataError:
             return False
         return True
@@ -219,8 +219,10 @@ class DuckDB(Engine):
         with self._lock:
             self._frames += 1
             name = f"frame_{self._frames}"
-        self._run_silently(partial(self._connection.register, name, dict(columns)), "these columns cannot be read")
-        source = LocalSource(self, fields, (), partial(_cast_to_text, name, tuple(columns)), place=place)
+        problem = DataError("connect.texts_unreadable", spent="nothing")
+        self._run_silently(partial(self._connection.register, name, dict(columns)), problem)
+        read = partial(cast_to_text, name, tuple(columns))
+        source = LocalSource(self, fields, (), read, place=place, form=lambda: "texts")
         weakref.finalize(source, self._forgotten.append, name)
         return source
 
@@ -233,48 +235,54 @@ class DuckDB(Engine):
             name = f"{stem}_{len(self._attached) + 1}" if stem.lower() in taken else stem
             quoted = self.dialect.sql(exp.Identifier(this=name, quoted=True))
             attach = f"ATTACH {self.dialect.sql(text(place))} AS {quoted} (READ_ONLY)"
-            self._ask(attach, f"{str(path)!r} is absent or is no DuckDB database")
+            self._ask(attach, DataError("connect.not_a_duckdb_database", place=str(path), spent="nothing"))
             self._attached[place] = name
         *schema, plain = table.split(".", 1)
         parts = [self._attached[place], *(schema or ["main"]), plain]
         catalog, db, this = (exp.Identifier(this=part, quoted=True) for part in parts)
         origin = exp.Table(this=this, db=db, catalog=catalog).copy
-        fields, skipped = self._describe(origin(), f"there is no table {table!r} in {str(path)!r}")
+        problem = DataError("connect.no_table_in_database", table=table, place=str(path), spent="nothing")
+        fields, skipped = self._describe(origin(), problem)
         named = f"{table} of {place}"  # the name under which a file is attached depends on those before it
         return LocalSource(self, tuple(map(by_code_point, fields)), skipped, origin, place=named)
 
-    def _run_silently(self, work: Callable[[], T], problem: str) -> T:
+    def _run_silently(self, work: Callable[[], T], problem: DataError) -> T:
         with self._lock:
             self._unregister()
-            return _hide_errors(work, f"{problem}. Nothing was spent.")
+            return hide_errors(work, problem)
 
-    def _ask(self, statement: str, problem: str) -> list[Any]:
+    def _ask(self, statement: str, problem: DataError) -> list[Any]:
         return self._run_silently(lambda: list(self._connection.execute(statement).fetchall()), problem)
 
-    def _describe(self, node: Node, problem: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    def _describe(
+        self, node: Node, problem: DataError, texts: frozenset[str] = frozenset()
+    ) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+        """The fields of a table, and what cannot be read; `texts` come as bytes."""
         rows = self._ask(f"DESCRIBE {self.dialect.sql(select([exp.Star()], node))}", problem)
-        read = [(row[0], field_of(row[0], row[1])) for row in rows]
+        read = [(row[0], decode_bytes(row[0]) if row[0] in texts else field_of(row[0], row[1])) for row in rows]
         fields = tuple(field for _, field in read if field is not None)
         return fields, tuple(name for name, field in read if field is None)
 
     def answer(self, question: Question) -> Totals:
         with suppress(OutOfMemory):  # which of its troubles the engine had is nobody's business
             return self._list_keys(question, self._answer)
-        raise DataError(UNFINISHED)
+        raise DataError("connect.duckdb_unfinished")
 
     def look(self, question: Question) -> Totals:
         return self._list_keys(question, super().look)
 
     def analyse(self, found: list[Query], question: Question) -> None:
         for query in found:
-            statement = self._statement(query, _key_kinds(question))
-            self._run_alone(partial(self._plans.make, statement, keep=question.listing is None), UNFIT, statement)
+            statement = statement_of(query, _key_kinds(question))
+            make = partial(self._plans.make, statement, keep=question.listing is None)
+            problem = DataError("connect.duckdb_unfit", spent="nothing")
+            self._run_alone(partial(hide_errors, make, problem, statement))
 
-    def _run_alone(self, work: Callable[[], T], problem: str, statement: str, memory: type[DataError] = DataError) -> T:
+    def _run_alone(self, work: Callable[[], T]) -> T:
         """Do something with the connection, alone, and not beyond the deadline."""
         with self._lock, stopping(self._connection.interrupt) as struck:
             try:
-                return _hide_errors(work, problem, memory, statement)
+                return work()
             except DataError:
                 if not struck():
                     raise
@@ -299,7 +307,9 @@ class DuckDB(Engine):
     def _list(self, name: str, columns: Sequence[Listed], alias_name: str) -> Node:
         """Public keys as a table of arrays: SQL with so many constants would take longer to read than the data."""
         arrays = {f"c{i}": listed_array(column) for i, column in enumerate(columns)}
-        self._run_silently(partial(self._connection.register, name, arrays), "the public keys cannot be listed")
+        self._run_silently(
+            partial(self._connection.register, name, arrays), DataError("connect.keys_unlisted", spent="nothing")
+        )
         typed = [alias(self.dialect.to(c.kind, column(f"c{i}")), c.name) for i, c in enumerate(columns)]
         return subquery(select(typed, exp.Table(this=exp.Identifier(this=name, quoted=True))), alias_name)
 
@@ -315,12 +325,36 @@ class DuckDB(Engine):
                 return found
         return in_slices(question, slices_for(question, size, self._memory), super().answer)
 
-    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
+    def answer_in_batches(self, question: Question, use: Use) -> None:
+        """By SQL, which spills what does not fit; by slices where it has too little memory to begin."""
+        size, begun = size_of(question.relation), False
+
+        def use_part(totals: Totals) -> None:
+            nonlocal begun
+            begun = True
+            use(totals)
+
+        if can_read_batches() and slices_for(question, size, self._memory) == 1:
+            with suppress(OutOfMemory):
+                super().answer_in_batches(question, use_part)
+                return
+            if begun:
+                raise DataError("connect.duckdb_unfinished")
+        use(self.answer(question))
+
+    def run_in_batches(self, query: Query, question: Question, use: Callable[[Columns], None]) -> None:
+        kinds = _key_kinds(question)
+        statement = statement_of(query, kinds)
+        with self._lock:
+            for batch in self._read_batches(statement):
+                use(join_columns({name: arrow_array(column) for name, column in batch.items()}, query, kinds))
+
+    def run(self, found: list[Query], question: Question) -> list[Columns]:
         return [self._fetch(query, _key_kinds(question)) for query in found]
 
     def _columns(self, statement: str) -> Mapping[str, Any]:
         """The columns of an answer as arrays."""
-        return self._run_alone(lambda: self._plans.run(statement), UNFINISHED, statement, OutOfMemory)
+        return self._run_alone(lambda: read_silently(lambda: self._plans.run(statement), statement))
 
     def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
         """The columns of an answer in batches, for the compiled kernels, which work in one thread.
@@ -331,19 +365,19 @@ class DuckDB(Engine):
             [(threads,)] = self._connection.execute("SELECT current_setting('threads')").fetchall()
             self._connection.execute("SET threads = 1")
             try:
-                yield from self._read_batches(statement)
+                for batch in self._read_batches(statement):
+                    yield {name: to_array(batch[name]) for name in batch}
             finally:
                 self._connection.execute(f"SET threads = {int(threads)}")
 
-    def _read_batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
+    def _read_batches(self, statement: str) -> Iterator[Mapping[str, Any]]:
         late = False
         with stopping(self._connection.interrupt) as struck:
             try:
-                read = lambda: self._connection.sql(statement).to_arrow_reader(BATCH)
-                reader = _hide_errors(read, UNFINISHED, OutOfMemory, statement)
+                reader = read_silently(lambda: self._plans.read(statement, BATCH), statement)
                 follow = lambda: next(reader, None)
-                while (batch := _hide_errors(follow, UNFINISHED, OutOfMemory, statement)) is not None and not struck():
-                    yield {name: _to_array(batch.column(name)) for name in batch.schema.names}
+                while (batch := read_silently(follow, statement)) is not None and not struck():
+                    yield dict(zip(batch.schema.names, batch.columns, strict=True))
                 late = batch is not None
             except DataError:
                 if not struck():
@@ -352,49 +386,9 @@ class DuckDB(Engine):
         if late:
             raise too_late()
 
-    def _statement(self, query: Query, kinds: tuple[Type, ...]) -> str:
-        """What is run: keys and sums as columns; a wide sum travels as two 64-bit limbs."""
-        columns: list[Node] = [column(f"k{i}") for i in range(len(kinds))]
-        limb = cast(number(LIMB), Kind.INT128)
-        for i in range(len(query.names)):
-            total = call("COALESCE", cast(column(f"s{i}"), Kind.INT128), cast(number(0), Kind.INT128))
-            columns.append(alias(cast(binary(exp.IntDiv, total, limb.copy()), Kind.BIGINT), f"h{i}"))
-            columns.append(alias(cast(binary(exp.Mod, total.copy(), limb.copy()), Kind.BIGINT), f"l{i}"))
-        return self.dialect.sql(select(columns, subquery(query.statement, "answer")))
-
-    def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> tuple[list[Array], list[Array]]:
-        found = self._columns(self._statement(query, kinds))
-        sums = [_join_halves(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
-        return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
-
-
-def _cast_to_text(name: str, columns: tuple[str, ...]) -> Node:
-    """A registered table whose columns are texts, also where no row has a value."""
-    texts = [alias(cast(column(title), Kind.TEXT), title) for title in columns]
-    return exp.Subquery(this=select(texts, exp.Table(this=exp.Identifier(this=name, quoted=True))))
+    def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> Columns:
+        return join_columns(self._columns(statement_of(query, kinds)), query, kinds)
 
 
 def _key_kinds(question: Question) -> tuple[Type, ...]:
     return (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
-
-
-def _to_array(found: Any) -> Array:
-    """An Arrow column as an array: NaN for a missing double, MISSING for a missing whole number."""
-    if found.null_count and found.type != "double":
-        found = found.fill_null(MISSING)
-    return np.asarray(found.to_numpy(zero_copy_only=False))
-
-
-def _left_out(
-    names: set[str], fields: tuple[Field, ...], skipped: tuple[str, ...]
-) -> tuple[tuple[Field, ...], tuple[str, ...]]:
-    """The fields without those named, which are skipped from now on."""
-    more = tuple(field.name for field in fields if field.name in names)
-    return tuple(field for field in fields if field.name not in names), skipped + more
-
-
-def _join_halves(high: Array, low: Array) -> Array:
-    high, low = np.asarray(high, dtype=np.int64), np.asarray(low, dtype=np.int64)
-    if not high.any():
-        return low
-    return integers([upper * LIMB + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)])

@@ -1,21 +1,42 @@
-"""How DuckDB's column types are read as the seven types, and how key columns come back."""
+"""How DuckDB's column types are read as the seven types, and how columns of an answer come back."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from mosha.connect.engines.source import Field
 from mosha.connect.language.schema import Type
-from mosha.connect.plan.totals import Array, object_array
-from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, choose, text
+from mosha.connect.plan.source import Field
+from mosha.connect.plan.totals import Array, integers, object_array
+from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, choose, column, number, text
+from mosha.connect.sql.rows import subquery
+from mosha.connect.sql.statement import Query, alias, select
 
-__all__ = ["by_code_point", "csv_field", "field_of", "key_array", "listed_array"]
+__all__ = [
+    "UNREADABLE_BYTE",
+    "arrow_array",
+    "by_code_point",
+    "by_whole_texts",
+    "can_read_batches",
+    "csv_field",
+    "decode_bytes",
+    "field_of",
+    "join_columns",
+    "key_array",
+    "leave_out",
+    "listed_array",
+    "statement_of",
+]
+
+LIMB = 2**62
+UNREADABLE_BYTE = "?"
+"""What DuckDB writes for each byte of a Parquet file's text that is no UTF-8."""
 
 Read = Callable[[Node], Node]
 
@@ -66,6 +87,7 @@ _FIELDS: Mapping[str, tuple[Type, Read]] = {
         (Type.TIMESTAMP, lambda node: _in_years(Type.TIMESTAMP)(_try(Kind.TIMESTAMP)(node))),
     ),
     "TIMESTAMP WITH TIME ZONE": (Type.INSTANT, _moment),
+    "TIMESTAMPTZ_NS": (Type.INSTANT, lambda node: _moment(_try(exp.DType.TIMESTAMPTZ)(node))),
 }
 
 
@@ -97,6 +119,35 @@ def by_code_point(field: Field) -> Field:
     return replace(field, read=lambda node: exp.Paren(this=exp.Collate(this=field.read(node), expression=plain.copy())))
 
 
+def by_whole_texts(field: Field) -> Field:
+    """The same field of a Parquet file; where it says whose a row is, a text that may have lost bytes is missing.
+
+    DuckDB writes a question mark for a byte that is no UTF-8, so that no text makes a question fail. Two texts may then
+    read the same, which is no harm to a value but would bound two persons as one.
+    """
+    if field.type is not Type.TEXT:
+        return field
+
+    def identify(node: Node) -> Node:
+        read = field.read(node)
+        return choose((exp.Not(this=call("CONTAINS", read, text(UNREADABLE_BYTE))), read.copy()))
+
+    return replace(field, identify=identify)
+
+
+def decode_bytes(name: str) -> Field:
+    """A column of texts that is read as bytes: what is no UTF-8 is missing."""
+    return Field(name, Type.TEXT, lambda node: exp.Try(this=call("DECODE", node)))
+
+
+def leave_out(
+    names: Collection[str], fields: tuple[Field, ...], skipped: tuple[str, ...]
+) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    """The fields without those named, which are skipped from now on."""
+    more = tuple(field.name for field in fields if field.name in names)
+    return tuple(field for field in fields if field.name not in names), skipped + more
+
+
 def _decimal(name: str, precision: int, scale: int) -> Field:
     """A whole decimal is an integer; any other the nearest double, by way of text where division would round twice."""
     if scale == 0:
@@ -118,17 +169,60 @@ def csv_field(name: str, kind: str, formats: Mapping[str, str | None]) -> Field:
         moment = call("TRY_STRPTIME", node, text(written)) if written else node
         return base.read(exp.TryCast(this=moment, to=target.copy()))
 
-    return Field(name, base.type, read, base.wild)
+    return Field(name, base.type, read, base.wild, identify=_read_exactly(base.type, read))
 
 
-def listed_array(column: Listed) -> Array:
+_EXACT = {Type.INTEGER: " *[+-]?[0-9]+ *", Type.DATE: " *[0-9]{4}-[0-9]{2}-[0-9]{2} *"}
+"""How a cell is written that loses nothing when it is read as a number or a day: 1.4 would be 1, and so would 0.9."""
+
+
+def _read_exactly(kind: Type, read: Read) -> Read | None:
+    """How a cell is read that says whose a row is: missing where it is written in any other way."""
+    if kind not in _EXACT:
+        return None
+    return lambda node: choose((call("REGEXP_FULL_MATCH", node, text(_EXACT[kind])), read(node.copy())))
+
+
+def listed_array(listed: Listed) -> Array:
     """Public values as an array that DuckDB reads in place."""
-    if column.kind.temporal:
-        return np.array(column.values, dtype="datetime64[us]")
+    if listed.kind.temporal:
+        return np.array(listed.values, dtype="datetime64[us]")
     kinds = {Type.INTEGER: np.int64, Type.REAL: np.float64, Type.BOOLEAN: np.bool_}
     return (
-        object_array(column.values) if column.kind is Type.TEXT else np.array(column.values, dtype=kinds[column.kind])
+        object_array(listed.values) if listed.kind is Type.TEXT else np.array(listed.values, dtype=kinds[listed.kind])
     )
+
+
+def statement_of(query: Query, kinds: Sequence[Type]) -> str:
+    """What is run: keys and sums as columns; a wide sum travels as two 64-bit limbs."""
+    columns: list[Node] = [column(f"k{i}") for i in range(len(kinds))]
+    limb = cast(number(LIMB), Kind.INT128)
+    for i in range(len(query.names)):
+        total = call("COALESCE", cast(column(f"s{i}"), Kind.INT128), cast(number(0), Kind.INT128))
+        columns.append(alias(cast(binary(exp.IntDiv, total, limb.copy()), Kind.BIGINT), f"h{i}"))
+        columns.append(alias(cast(binary(exp.Mod, total.copy(), limb.copy()), Kind.BIGINT), f"l{i}"))
+    return DUCKDB.sql(select(columns, subquery(query.statement, "answer")))
+
+
+def join_columns(found: Mapping[str, Any], query: Query, kinds: Sequence[Type]) -> tuple[list[Array], list[Array]]:
+    """The key columns and sums of such an answer."""
+    sums = [_join_limbs(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
+    return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
+
+
+def can_read_batches() -> bool:
+    """Whether answers can be read some rows at a time: as Arrow batches, whose package is an extra."""
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+def arrow_array(found: Any) -> Any:
+    """An Arrow column as DuckDB itself would give it: an array, masked where something is missing."""
+    if not found.null_count:
+        return found.to_numpy(zero_copy_only=False)
+    missing = found.is_null().to_numpy(zero_copy_only=False)
+    if (plain := {"int64": 0, "double": 0.0, "bool": False}.get(str(found.type))) is not None:
+        found = found.fill_null(plain)
+    return np.ma.MaskedArray(found.to_numpy(zero_copy_only=False), mask=missing)
 
 
 def key_array(values: Any, kind: Type) -> Array:
@@ -141,3 +235,11 @@ def key_array(values: Any, kind: Type) -> Array:
     if kind.temporal:
         data = data.astype("datetime64[D]" if kind is Type.DATE else "datetime64[us]").astype(object)
     return object_array([None if gone else value for gone, value in zip(missing.tolist(), data.tolist(), strict=True)])
+
+
+def _join_limbs(high: Array, low: Array) -> Array:
+    """Whole numbers that came back as two limbs of 62 bits."""
+    high, low = np.asarray(high, dtype=np.int64), np.asarray(low, dtype=np.int64)
+    if not high.any():
+        return low
+    return integers([upper * LIMB + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)])

@@ -1,15 +1,24 @@
-"""Plans of statements that DuckDB has looked at: what was analysed before payment is what runs after it."""
+"""Plans of statements that DuckDB has looked at, and what is said where one fails.
+
+What was analysed before payment is what runs after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import duckdb
 
-__all__ = ["Plans"]
+from mosha.connect.kernels.slices import OutOfMemory
+from mosha.core.errors import DataError
+from mosha.core.private_log import note_privately
+
+__all__ = ["Plans", "hide_errors", "read_silently"]
 
 KEPT = 16  # between the look and the answer; a question that is not paid for leaves its plans behind
+
+T = TypeVar("T")
 
 
 class Plans:
@@ -39,6 +48,36 @@ class Plans:
         finally:
             self._forget(statement)
 
+    def read(self, statement: str, rows: int) -> Any:
+        """The answer as Arrow batches of so many rows; a prepared one would be copied whole, so it is planned anew."""
+        self._forget(statement)
+        return self._connection.sql(statement).to_arrow_reader(rows)
+
     def _forget(self, statement: str) -> None:
         if (name := self._names.pop(statement, None)) is not None:
             self._connection.execute(f"DEALLOCATE {name}")
+
+
+def hide_errors(work: Callable[[], T], problem: DataError, statement: str | None = None) -> T:
+    """What an engine says may hold data: one public sentence takes its place, with no trace of the original."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001  (raised below, outside of the handler: no context goes on)
+        note_privately("DuckDB", error, statement=statement)
+    raise problem
+
+
+def read_silently(work: Callable[[], T], statement: str) -> T:
+    """The same while rows are read: a failure may depend on them, so it counts as an answer and stays paid.
+
+    Too little memory has an error of its own: there may be another way.
+    """
+    kind: type[DataError] = DataError
+    try:
+        return work()
+    except duckdb.OutOfMemoryException as error:
+        kind = OutOfMemory
+        note_privately("DuckDB", error, statement=statement)
+    except Exception as error:  # noqa: BLE001  (raised below, outside of the handler: no context goes on)
+        note_privately("DuckDB", error, statement=statement)
+    raise kind("connect.duckdb_unfinished")

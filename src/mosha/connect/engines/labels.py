@@ -17,7 +17,7 @@ from mosha.connect.sql.dialect import DUCKDB, Kind, Node, call, cast, column, nu
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import alias, copies, key_columns, select
 
-__all__ = ["MISSING", "KeyLabels", "key_labels", "person_label", "persons_are_exact"]
+__all__ = ["MISSING", "KeyLabels", "key_labels", "person_label", "persons_are_exact", "to_array"]
 
 Fetch = Callable[[str], Mapping[str, Any]]
 MISSING = -(2**63)  # stands for the NULL key among integer keys
@@ -100,3 +100,10 @@ def key_labels(fetch: Fetch, question: Question, rows: exp.Select) -> KeyLabels 
     if len(listed) < len(labels):
         return None
     return KeyLabels(len(kinds), False, listed, tuple(key_array(found[f"k{i}"], k) for i, k in enumerate(kinds)))
+
+
+def to_array(found: Any) -> Array:
+    """An Arrow column as an array: NaN for a missing double, MISSING for a missing whole number."""
+    if found.null_count and found.type != "double":
+        found = found.fill_null(MISSING)
+    return np.asarray(found.to_numpy(zero_copy_only=False))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from mosha.connect.engines.source import FRAME, Source
 from mosha.connect.plan.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
+from mosha.connect.plan.source import FRAME, Source
 from mosha.connect.sql.dialect import DUCKDB, Node
 
 __all__ = ["LocalSource", "files_version", "size_of"]
@@ -27,6 +27,14 @@ class LocalSource(Source):
     rows: int | None = None
     version: Callable[[], str | None] = lambda: None
     place: str = ""
+    form: Callable[[], str | None] | None = None
+
+    def read_form(self) -> str | None:
+        """What analysing a statement about the table depends on; None where that cannot be told.
+
+        Tables whose contents may change unseen can still tell their columns, or when their file was written: `form`.
+        """
+        return self.version() if self.form is None else self.form()
 
     def table(self, name: str) -> Node:
         return exp.alias_(self.origin(), name, table=True, quoted=True, copy=False)

@@ -13,12 +13,16 @@ from mosha.connect.engines.comma_separated import separator_of
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.other_formats import find_format, open_encoded, open_other
 from mosha.connect.engines.plain_columns import read_plain_columns
-from mosha.connect.engines.source import Engine, Source
+from mosha.connect.engines.source import Engine
+from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 
 __all__ = ["local", "source"]
 
 DATABASES = {".duckdb", ".ddb", ".db"}
+POSTGRESQL = ("postgresql://", "postgres://")
+MARIADB = ("mariadb://", "mysql://")
 
 
 @cache
@@ -35,6 +39,7 @@ def _open_duckdb(engine: Engine | None) -> DuckDB:
     return engine
 
 
+@explain_wrong_calls
 def source(
     data: Any,
     *,
@@ -45,11 +50,11 @@ def source(
     columns: Sequence[str] = (),
     engine: Engine | None = None,
 ) -> Source:
-    """A table: a file or folder, a data frame, a dict of columns, a database file or a PostgreSQL URL with `table`.
+    """A table: a file or folder, a data frame, a dict of columns, or a database file or URL with `table`.
 
     Args:
-        data: a path (CSV, Parquet, JSON lines, Excel, SQLite, DuckDB, a Delta or Iceberg folder), a postgresql:// URL,
-            a pandas, Polars or Arrow table, a dict of columns, a Spark DataFrame, or a Source.
+        data: a path (CSV, Parquet, JSON lines, Excel, SQLite, DuckDB, a Delta or Iceberg folder), a postgresql:// or
+            mariadb:// URL, a pandas, Polars or Arrow table, a dict of columns, a Spark DataFrame, or a Source.
         table: the table's name, for databases; the sheet's, for Excel.
         encoding: of a CSV file, where it is not UTF-8: "gbk", "big5", "latin-1". Such a file is read into memory.
         columns: of JSON lines, which have no header; `protect` takes them from the declaration.
@@ -57,6 +62,9 @@ def source(
         multiline: cells of a CSV file may hold line breaks. Then an open quote may swallow the lines of other people:
             say it only of files whose quotes are known to be closed.
         engine: a `DuckDB` with settings of its own; tables that are joined must share one.
+
+    >>> source({"x": [1, 2]})
+    LocalSource(a frame, 1 columns)
     """
     if isinstance(data, Source):
         return data
@@ -72,7 +80,7 @@ def source(
     return _open_frame(data, engine)
 
 
-def _open_frame(data: Any, engine: Engine | None) -> Source:
+def _open_frame(data: object, engine: Engine | None) -> Source:
     if isinstance(data, Mapping):
         return _open_duckdb(engine).frame(read_plain_columns(data))
     if type(data).__module__.startswith("pyspark."):
@@ -110,15 +118,11 @@ def _open_encoded(place: str, table: str | None, separator: str | None, encoding
 
 
 def _place(place: str, table: str | None, text: dict[str, Any], engine: Engine | None) -> Source:
-    database = place.startswith(("postgresql://", "postgres://")) or Path(place).suffix.lower() in DATABASES
+    database = place.startswith(POSTGRESQL + MARIADB) or Path(place).suffix.lower() in DATABASES
     if database and (text["separator"] is not None or text["multiline"]):
         raise InvalidParameter("connect.option_for_csv", parameter="separator")
-    if place.startswith(("postgresql://", "postgres://")):
-        if table is None:
-            raise InvalidParameter("connect.postgresql_needs_table", parameter="table")
-        from mosha.connect.engines.postgresql import PostgreSQL  # noqa: PLC0415  (psycopg is an extra)
-
-        return PostgreSQL.at(place).table(table)
+    if place.startswith(POSTGRESQL + MARIADB):
+        return _open_server(place, table)
     if "://" in place:
         raise InvalidParameter("connect.unknown_url", parameter="source")
     if Path(place).suffix.lower() in DATABASES:
@@ -128,3 +132,18 @@ def _place(place: str, table: str | None, text: dict[str, Any], engine: Engine |
     if table is not None:
         raise InvalidParameter("connect.table_of_file", parameter="table")
     return _open_duckdb(engine).file(place, **text)
+
+
+def _open_server(place: str, table: str | None) -> Source:
+    """A table of a server; the drivers are extras."""
+    if place.startswith(POSTGRESQL):
+        if table is None:
+            raise InvalidParameter("connect.postgresql_needs_table", parameter="table")
+        from mosha.connect.engines.postgresql import PostgreSQL  # noqa: PLC0415
+
+        return PostgreSQL.at(place).table(table)
+    if table is None:
+        raise InvalidParameter("connect.mariadb_needs_table", parameter="table")
+    from mosha.connect.engines.mariadb import MariaDB  # noqa: PLC0415
+
+    return MariaDB.at(place).table(table)

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosha.connect.engines.duckdb_fields import csv_field
-from mosha.connect.engines.source import Field
+from mosha.connect.engines.plain_columns import has_half_character
 from mosha.connect.language.schema import Type
+from mosha.connect.plan.source import Field
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.extras import load_guest
 from mosha.core.language import phrase
+from mosha.core.names.extras import load_guest
 
 if TYPE_CHECKING:
     from mosha.connect.engines.duckdb import DuckDB, LocalSource
@@ -35,7 +36,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 SQLITE_START = b"SQLite format 3\x00"
 READABLE = (
     "CSV", "Parquet", "JSON lines", "Excel (.xlsx)", "SQLite", "DuckDB", "Delta", "Iceberg", "PostgreSQL",
-    "pandas, Polars and Arrow tables", "Spark", "a dict of columns",
+    "MariaDB", "pandas, Polars and Arrow tables", "Spark", "a dict of columns",
 )  # fmt: skip
 UNREADABLE = {
     ".json",
@@ -151,7 +152,8 @@ def _as_texts(
     columns = {}
     for i, name in enumerate(names):
         array = np.empty(len(kept), object)
-        array[:] = [record[i] for record in kept]
+        cells = (record[i] for record in kept)
+        array[:] = [None if cell is not None and has_half_character(cell) else cell for cell in cells]
         columns[name] = array
     if kinds:
         fields = tuple(csv_field(name, kind, {}) for name, kind in zip(names, kinds, strict=True))
@@ -207,15 +209,24 @@ def _open_sqlite(engine: DuckDB, place: str, table: str | None) -> LocalSource:
         found = book.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name").fetchall()
         tables = [name for (name,) in found]
         if table not in tables:
-            raise DataError("connect.no_such_table", table=str(table), tables=tables, spent="nothing")
+            code = "connect.which_table" if table is None else "connect.no_such_table"
+            raise DataError(code, table=str(table), tables=tables, spent="nothing")
         quoted = '"' + str(table).replace('"', '""') + '"'
         told = book.execute(f"PRAGMA table_info({quoted})").fetchall()
         names, kinds = [row[1] for row in told], [_read_kind(str(row[2])) for row in told]
-        book.text_factory = lambda data: data.decode("utf-8", "replace")
+        book.text_factory = _decode_text
         rows = book.execute(f"SELECT * FROM {quoted}")  # noqa: S608  (a quoted name from the book itself)
         return _as_texts(
             engine, place, _check_names(place, names), ([_write_cell(v) for v in row] for row in rows), kinds
         )
+
+
+def _decode_text(data: bytes) -> str | None:
+    """A text of SQLite; bytes that are no UTF-8 are missing, for different ones would read the same."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _read_kind(declared: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError
 
-__all__ = ["read_plain_columns"]
+__all__ = ["has_half_character", "read_plain_columns"]
 
 KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("boolean", (bool, np.bool_)),
@@ -48,11 +48,18 @@ def _make_array(name: str, values: Iterable[object]) -> NDArray[np.generic]:
     kinds = {_kind_of(value) for value in listed if value is not None}
     if len(kinds) > 1 or "" in kinds:
         raise DataError("connect.column_of_many_kinds", column=name, spent="nothing")
+    if kinds == {"text"} and any(has_half_character(str(value)) for value in listed if value is not None):
+        raise DataError("connect.text_not_utf8", column=name, spent="nothing")
     if not kinds:
         listed, kinds = [""] * len(listed), {"text"}  # a column without a value is one of empty texts
     array = np.empty(len(listed), object)
     array[:] = [value.item() if isinstance(value, np.generic) else value for value in listed]
     return array
+
+
+def has_half_character(text: str) -> bool:
+    """Whether a text has half of a surrogate pair, which Python and JSON can write and no engine reads."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _kind_of(value: object) -> str:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from sqlglot import exp
 
 from mosha.connect.engines.asking import seconds_left, too_late
-from mosha.connect.engines.source import Engine, Field, Source, plain_columns
+from mosha.connect.engines.source import BATCH, Columns, Server, ServerTable, plain_columns
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, Type
 from mosha.connect.plan.aggregation import Question
-from mosha.connect.plan.totals import Array
+from mosha.connect.plan.source import Field
 from mosha.connect.sql.dialect import POSTGRES, Kind, Node, binary, call, cast, choose, number, text
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, MissingExtra, SourceUnavailable
-from mosha.core.fingerprint import Description
 from mosha.core.private_log import note_privately
 
-__all__ = ["PostgreSQL", "ServerTable"]
+__all__ = ["PostgreSQL"]
 
 OLDEST = 140000
 CANCELLED = "57014"
-UNFIT = (
-    "PostgreSQL does not take this question as it stands: the table has changed since it was opened, is gone, or may "
-    "not be read. No data was read. Nothing was spent."
-)
 BROKEN = frozenset({"57P01", "57P02", "57P03", "57P05"})  # the server shuts down or ends the session
 COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, b.typname, b.typtype,
@@ -45,41 +39,13 @@ ORDER BY a.attnum
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ServerTable(Source):
-    """A table, view or foreign table on the server."""
-
-    place: tuple[str, str] = ("", "")
-    database: str = ""  # its name, and which server it is on
-
-    def public_parts(self) -> Iterable[Description]:
-        """Tables of two databases are two tables, whatever their names: a key pays for one of them."""
-        return [self.database, *super().public_parts()]
-
-    @property
-    def origin_name(self) -> str:
-        return ".".join(exp.Identifier(this=part, quoted=True).sql() for part in self.place)
-
-    def table(self, name: str) -> Node:
-        db, this = (exp.Identifier(this=part, quoted=True) for part in self.place)
-        return exp.alias_(exp.Table(this=this, db=db), name, table=True, quoted=True, copy=False)
-
-
-class PostgreSQL(Engine):
+class PostgreSQL(Server):
     """A PostgreSQL server, 14 or newer, with a UTF-8 database."""
 
     dialect = POSTGRES
-    _known: Mapping[str, PostgreSQL] = {}
 
     def __init__(self, url: str) -> None:
         self._url = url
-
-    @classmethod
-    def at(cls, url: str) -> PostgreSQL:
-        """The engine of a URL; tables of one URL can be joined."""
-        if url not in cls._known:
-            cls._known = {**cls._known, url: cls(url)}
-        return cls._known[url]
 
     def _in_snapshot(self, work: Callable[[Any], T], *, rows: bool = False, statement: str | None = None) -> T:
         """What `work` makes of a cursor in a read-only snapshot; what the server says when it fails is not passed on.
@@ -116,7 +82,7 @@ class PostgreSQL(Engine):
         if lost:
             raise Interrupted("connect.postgresql_lost")
         if not rows:
-            raise DataError(UNFIT)
+            raise DataError("connect.postgresql_unfit", spent="nothing")
         raise DataError("connect.postgresql_failed")
 
     def table(self, name: str) -> ServerTable:
@@ -145,7 +111,7 @@ class PostgreSQL(Engine):
         """What the server's catalogue answers, all in one state: no row of a table is read."""
         return self._in_snapshot(lambda cursor: [cursor.execute(text).fetchall() for text in statements])
 
-    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
+    def run(self, found: list[Query], question: Question) -> list[Columns]:
         statements = [self.dialect.sql(query.statement).encode() for query in found]
 
         def ask(cursor: Any) -> list[list[Any]]:
@@ -154,6 +120,19 @@ class PostgreSQL(Engine):
 
         answers = self._in_snapshot(ask, rows=True, statement=";\n".join(map(bytes.decode, statements)))
         return [plain_columns(rows, question, query) for rows, query in zip(answers, found, strict=True)]
+
+    def run_in_batches(self, query: Query, question: Question, use: Callable[[Columns], None]) -> None:
+        """By a cursor of the server, which holds the groups until they are asked for."""
+        statement = self.dialect.sql(query.statement)
+
+        def follow(cursor: Any) -> None:
+            cursor.execute("SET LOCAL search_path TO pg_catalog")
+            cursor.execute("SET LOCAL cursor_tuple_fraction = 1")  # planned as for all rows, which will be fetched
+            _limit_time(cursor).execute(f"DECLARE mosha_groups NO SCROLL CURSOR FOR {statement}".encode())
+            while rows := _limit_time(cursor).execute(f"FETCH {BATCH} FROM mosha_groups".encode()).fetchall():
+                use(plain_columns(rows, question, query))
+
+        self._in_snapshot(follow, rows=True, statement=statement)
 
     def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
         statements = [b"EXPLAIN " + self.dialect.sql(query.statement).encode() for query in found]

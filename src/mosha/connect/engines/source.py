@@ -1,11 +1,11 @@
-"""A table where it lives, and the engine that answers questions about it."""
+"""The engine that answers questions about tables where they live."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Self
 
 import numpy as np
 from sqlglot import exp
@@ -14,70 +14,33 @@ from mosha.connect.engines.asking import is_look
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.plan.aggregation import NearRanks, Norms, Question
 from mosha.connect.plan.relation import Relation
+from mosha.connect.plan.source import Field, Source
 from mosha.connect.plan.totals import Array, Totals, integers, object_array
 from mosha.connect.sql.dialect import Dialect, Node
 from mosha.connect.sql.listed_groups import FEW
 from mosha.connect.sql.queries import queries, sql_of
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError
-from mosha.core.fingerprint import Description, describe
+from mosha.core.fingerprint import Description
 
-__all__ = ["FRAME", "Engine", "Field", "Source", "answer", "engine_of", "explain"]
+__all__ = ["Engine", "Field", "Server", "ServerTable", "Source", "answer", "answer_in_batches", "engine_of", "explain"]
 
+BATCH = 2**15
+"""So many groups come at once where there may be any number of them."""
 
-@dataclass(frozen=True)
-class Field:
-    """A column of a source: its public name and type, and how its raw form is read as that type.
-
-    A `wild` REAL may be NaN, infinite or too large; a `loose` TEXT is read as a number or a date where one is needed;
-    a `short` TEXT cannot be too long.
-    """
-
-    name: str
-    type: Type
-    read: Callable[[Node], Node] = lambda node: node
-    wild: bool = False
-    loose: bool = False
-    short: bool = False
-
-
-FRAME = "a frame"
-"""What a frame is called: it has no name of its own."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Source(ABC):
-    """A table that an engine can read. `skipped` names columns whose type has no meaning here."""
-
-    engine: Engine
-    fields: tuple[Field, ...]
-    skipped: tuple[str, ...] = ()
-
-    @property
-    def schema(self) -> Schema:
-        loose = (field.name for field in self.fields if field.loose)
-        return Schema({field.name: field.type for field in self.fields}, self.skipped, loose)
-
-    @property
-    def origin_name(self) -> str:
-        """What tells this table from others, publicly: a file, the name of a table."""
-        return FRAME
-
-    def public_parts(self) -> Iterable[Description]:
-        """What a fingerprint knows of a table: its public name and its columns."""
-        return [self.origin_name, describe(self.schema)]
-
-    def __repr__(self) -> str:
-        """Public words alone: never the number of rows."""
-        return f"{type(self).__name__}({self.origin_name}, {len(self.fields)} columns)"
-
-    @abstractmethod
-    def table(self, name: str) -> Node:
-        """The table in a FROM clause, under the alias `name`."""
+Columns = tuple[list[Array], list[Array]]
+Use = Callable[[Totals], None]
 
 
 class Engine(ABC):
-    """Where questions are answered. Only exact sums leave it: of groups, or of cells near some ranks of a group."""
+    """Where questions are answered. Only exact sums leave it: of groups, or of cells near some ranks of a group.
+
+    Methods take the `question` that is asked, the statements `found` for it, or one `query` of them.
+
+    >>> from mosha.connect import source
+    >>> isinstance(source({"x": [1, 2]}).engine, Engine)
+    True
+    """
 
     dialect: Dialect
 
@@ -85,13 +48,29 @@ class Engine(ABC):
         return f"{type(self).__name__}()"
 
     @abstractmethod
-    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
+    def run(self, found: list[Query], question: Question) -> list[Columns]:
         """For each query its key columns and its sums, all from one state of the data."""
 
     def answer(self, question: Question) -> Totals:
         """The exact integers that answer a question."""
         found = queries(question, self.dialect)
         return assemble(question, found, self.run(found, question))
+
+    def answer_in_batches(self, question: Question, use: Use) -> None:
+        """Hand the answer to `use`, some groups at a time and each group once, so that nobody holds all of them.
+
+        Where a question takes several statements, all of their groups are held to be matched.
+        """
+        found = queries(question, self.dialect)
+        if len(found) > 1 or question.only is not None:
+            use(self.answer(question))
+        else:
+            self.run_in_batches(found[0], question, lambda part: use(assemble(question, found, [part])))
+
+    def run_in_batches(self, query: Query, question: Question, use: Callable[[Columns], None]) -> None:
+        """Hand the key columns and sums of a query to `use`, some rows at a time."""
+        (part,) = self.run([query], question)
+        use(part)
 
     def analyse(self, found: list[Query], question: Question) -> None:  # noqa: B027  (not every engine can)
         """Let the engine look at the statements, without reading a row; raises where it would not run one."""
@@ -103,7 +82,47 @@ class Engine(ABC):
         return assemble(question, found, [plain_columns([], question, query) for query in found])
 
 
-def assemble(question: Question, found: list[Query], results: list[tuple[list[Array], list[Array]]]) -> Totals:
+class Server(Engine):
+    """A database server: the engine of a URL."""
+
+    _known: ClassVar[Mapping[str, Self]] = {}
+
+    @abstractmethod
+    def __init__(self, url: str) -> None:
+        """Nothing is opened until something is asked."""
+
+    @classmethod
+    def at(cls, url: str) -> Self:
+        """The engine of a URL; tables of one URL can be joined."""
+        if url not in cls._known:
+            cls._known = {**cls._known, url: cls(url)}
+        return cls._known[url]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ServerTable(Source):
+    """A table, view or foreign table on a server."""
+
+    engine: Server
+    place: tuple[str, str] = ("", "")
+    database: str = ""  # its name, and which server it is on
+
+    def public_parts(self) -> Iterable[Description]:
+        """Tables of two databases are two tables, whatever their names: a key pays for one of them."""
+        return [self.database, *super().public_parts()]
+
+    @property
+    def origin_name(self) -> str:
+        return ".".join(
+            exp.Identifier(this=part, quoted=True).sql(dialect=self.engine.dialect.name) for part in self.place
+        )
+
+    def table(self, name: str) -> Node:
+        db, this = (exp.Identifier(this=part, quoted=True) for part in self.place)
+        return exp.alias_(exp.Table(this=this, db=db), name, table=True, quoted=True, copy=False)
+
+
+def assemble(question: Question, found: list[Query], results: list[Columns]) -> Totals:
     """One table from the answers of all statements; that of cells near ranks has a row for each of them."""
     if isinstance(question, Norms):
         return _buckets(question, results[0])
@@ -123,7 +142,7 @@ def assemble(question: Question, found: list[Query], results: list[tuple[list[Ar
     return Totals(total.schema, total.keys, {name: merged[name] for name in names})
 
 
-def _buckets(question: Norms, result: tuple[list[Array], list[Array]]) -> Totals:
+def _buckets(question: Norms, result: Columns) -> Totals:
     (places,), (counts,) = result
     persons = [0] * (len(question.thresholds) + 1)
     for place, count in zip(places.tolist(), counts.tolist(), strict=True):
@@ -132,7 +151,7 @@ def _buckets(question: Norms, result: tuple[list[Array], list[Array]]) -> Totals
     return Totals(Schema({"norm": Type.INTEGER}), (keys,), {"persons": integers(persons)})
 
 
-def plain_columns(rows: Sequence[Sequence[Any]], question: Question, query: Query) -> tuple[list[Array], list[Array]]:
+def plain_columns(rows: Sequence[Sequence[object]], question: Question, query: Query) -> Columns:
     """Rows of an answer as key columns and sums; an engine's decimals become integers."""
     kinds = (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
     columns = list(zip(*rows, strict=True)) if rows else [()] * (len(kinds) + len(query.names))
@@ -141,28 +160,69 @@ def plain_columns(rows: Sequence[Sequence[Any]], question: Question, query: Quer
     return keys, sums
 
 
-def _key_column(column: Sequence[Any], kind: Type) -> Array:
+def _key_column(column: Sequence[object], kind: Type) -> Array:
     if kind.numeric and None not in column:
         return np.array(column, dtype=np.int64 if kind is Type.INTEGER else np.float64)
     return object_array(column)
 
 
 def engine_of(relation: Relation) -> Engine:
-    """The one engine that holds all tables of a relation."""
+    """The one engine that holds all tables of a relation.
+
+    >>> from mosha.connect import private, source
+    >>> engine_of(private(source({"x": [1, 2]})))
+    DuckDB()
+    """
     engines = {id(source.engine): source.engine for source in relation.sources}
     if len(engines) > 1:
         raise DataError("connect.different_engines")
-    return next(iter(engines.values()))
+    engine = next(iter(engines.values()))
+    assert isinstance(engine, Engine)
+    return engine
 
 
 def answer(question: Question) -> Totals:
-    """Ask the engine where the data live. The answer is exact: as private as the data."""
+    """Ask the engine where the data live. The answer is exact: as private as the data.
+
+    >>> from mosha.connect import Aggregation, Rows, Unbounded, private, source
+    >>> visits = private(source({"days": [3, 5, 2]}))
+    >>> answer(Aggregation(visits, values={"rows": Rows()}, bound=Unbounded())).to_dict()
+    {(): (3,)}
+    """
     engine = engine_of(question.relation)
     return engine.look(question) if is_look() else engine.answer(question)
 
 
+def answer_in_batches(question: Question, use: Use) -> None:
+    """Ask the engine where the data live, and hand what it found to `use`, some groups at a time.
+
+    >>> from mosha.connect import private, source
+    >>> from mosha.connect.language.expression import col
+    >>> from mosha.connect.language.value import Rows
+    >>> from mosha.connect.plan.aggregation import Aggregation
+    >>> from mosha.connect.plan.bounding import Unbounded
+    >>> visits = private(source({"ward": ["a", "a", "b"]}))
+    >>> question = Aggregation(visits, (("ward", col("ward")),), (("n", Rows()),), bound=Unbounded())
+    >>> found = {}
+    >>> answer_in_batches(question, lambda totals: found.update(totals.to_dict()))
+    >>> sorted(found.items())
+    [(('a',), (2,)), (('b',), (1,))]
+    """
+    engine = engine_of(question.relation)
+    if is_look():
+        use(engine.look(question))
+    else:
+        engine.answer_in_batches(question, use)
+
+
 def explain(question: Question) -> str:
-    """The SQL that answers a question; many public keys are shown as a table of their own."""
+    """The SQL that answers a question; many public keys are shown as a table of their own.
+
+    >>> from mosha.connect import Aggregation, Rows, Unbounded, private, source
+    >>> visits = private(source({"days": [3, 5, 2]}))
+    >>> "SELECT" in explain(Aggregation(visits, values={"rows": Rows()}, bound=Unbounded()))
+    True
+    """
     if question.only is not None and len(question.only) > FEW:
         question = question.list_values(
             lambda _, name: exp.alias_(exp.Table(this=exp.to_identifier("public_keys")), name)

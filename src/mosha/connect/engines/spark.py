@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from sqlglot import exp
 
-from mosha.connect.engines.asking import seconds_left, stopping, too_late
-from mosha.connect.engines.source import Engine, Field, Source, plain_columns
+from mosha.connect.engines.asking import seconds_left, stopping, too_late, wait_for
+from mosha.connect.engines.source import BATCH, Columns, Engine, plain_columns
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
 from mosha.connect.plan.aggregation import Question
-from mosha.connect.plan.totals import Array
+from mosha.connect.plan.source import Field, Source
 from mosha.connect.sql.dialect import Kind, Node, binary, call, cast, choose, column, number, text
 from mosha.connect.sql.spark_dialect import SPARK
 from mosha.connect.sql.statement import Query
@@ -30,6 +30,9 @@ __all__ = ["Spark", "SparkTable"]
 T = TypeVar("T")
 _views = itertools.count(1)
 DAY = 86_400_000_000
+GRACE = 20.0  # seconds after a deadline in which a server on another machine may say that it has stopped
+LOST = frozenset({"Py4JNetworkError", "SparkConnectGrpcException", "RetriesExceeded", "_InactiveRpcError"})
+"""What Python raises where the session is gone; troubles with a question have kinds of their own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +54,11 @@ class Spark(Engine):
 
     def __init__(self, session: Any) -> None:
         self._session = session
+
+    @property
+    def _is_remote(self) -> bool:
+        """Whether the session is one of Spark Connect, which has no context in this process."""
+        return ".connect." in type(self._session).__module__
 
     @classmethod
     def of(cls, frame: Any) -> Spark:
@@ -74,12 +82,33 @@ class Spark(Engine):
         weakref.finalize(source, _forget, self._session, name)
         return source
 
-    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
-        def collect() -> list[tuple[list[Array], list[Array]]]:
+    def run(self, found: list[Query], question: Question) -> list[Columns]:
+        def collect() -> list[Columns]:
             rows = [self._session.sql(self.dialect.sql(query.statement)).collect() for query in found]
             return [plain_columns(list(map(tuple, part)), question, q) for part, q in zip(rows, found, strict=True)]
 
         return self._run_silently(collect, rows=True)
+
+    def run_in_batches(self, query: Query, question: Question, use: Callable[[Columns], None]) -> None:
+        """The driver asks for one partition after the other: it never has all groups.
+
+        What `use` raises is no failure of Spark, and goes on as it is.
+        """
+        raised: list[Exception] = []
+
+        def follow() -> None:
+            rows = iter(self._session.sql(self.dialect.sql(query.statement)).toLocalIterator())
+            while batch := [tuple(row) for row in itertools.islice(rows, BATCH)]:
+                part = plain_columns(batch, question, query)
+                try:
+                    use(part)
+                except Exception as error:  # noqa: BLE001  (raised again below)
+                    raised.append(error)
+                    return
+
+        self._run_silently(follow, rows=True)
+        if raised:
+            raise raised[0]
 
     def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
         def look() -> None:
@@ -93,30 +122,45 @@ class Spark(Engine):
         if seconds_left() is None:
             return
         with suppress(Exception):  # a session that is gone is told by the question itself
+            if self._is_remote:
+                self._session.clearTags() if group is None else self._session.addTag(group)
+                return
             context = self._session.sparkContext
             context.setLocalProperty("spark.jobGroup.id", group)
             context.setLocalProperty("spark.job.interruptOnCancel", None if group is None else "true")
 
     def _cancel(self, group: str) -> None:
         with suppress(Exception):
-            self._session.sparkContext.cancelJobGroup(group)
+            if self._is_remote:
+                self._session.interruptTag(group)
+            else:
+                self._session.sparkContext.cancelJobGroup(group)
+
+    def _run_marked(self, work: Callable[[], T], group: str) -> T:
+        """Run `work` under a name by which it can be cancelled; a server that is gone is not waited for."""
+
+        def run() -> T:
+            self._mark(group)
+            try:
+                return work()
+            finally:
+                self._mark(None)
+
+        return wait_for(run, GRACE) if self._is_remote and seconds_left() is not None else run()
 
     def _run_silently(self, work: Callable[[], T], *, rows: bool) -> T:
         """What Spark says when it fails is not passed on; where `rows` are read, every failure may be one's fault."""
         lost = late = False
         group = f"mosha-{uuid.uuid4().hex}"
-        with stopping(lambda: self._cancel(group)) as struck:
+        with stopping(lambda: self._cancel(group), grace=GRACE if self._is_remote else None) as struck:
             try:
-                self._mark(group)
-                return work()
+                return self._run_marked(work, group)
             except (OSError, EOFError) as error:
                 note_privately("Spark", error)
                 lost = True
             except Exception as error:  # noqa: BLE001  (py4j and pyspark raise many kinds; none of their words go on)
                 note_privately("Spark", error)
-                lost = "py4j" in type(error).__module__ and "Network" in type(error).__name__
-            finally:
-                self._mark(None)
+                lost = type(error).__name__ in LOST
             late = struck()
         if late:
             raise too_late()

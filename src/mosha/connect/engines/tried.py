@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 __all__ = ["NEWEST", "UntriedEngine", "warn_if_untried"]
 
-NEWEST: Mapping[str, tuple[int, ...]] = {"DuckDB": (2, 0), "PostgreSQL": (15,), "Spark": (4, 3)}
+NEWEST: Mapping[str, tuple[int, ...]] = {"DuckDB": (2, 0), "MariaDB": (10, 11), "PostgreSQL": (15,), "Spark": (4, 3)}
 _warned: set[tuple[str, tuple[int, ...]]] = set()
 
 

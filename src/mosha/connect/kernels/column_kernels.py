@@ -18,6 +18,7 @@ from numba import njit
 __all__ = ["block_starts", "codes_of", "copied_into", "counts_of", "grid_into", "into_blocks", "missing_in"]
 
 Array = np.ndarray[Any, Any]
+Whole = int | np.int64
 BLOCK = 12  # persons are sorted in blocks of 2**12, which fit the cache
 LARGEST_REAL = 2.0**500
 
@@ -29,7 +30,7 @@ def missing_in(values: Array) -> Any:
 
 
 @njit(cache=True)
-def copied_into(target: Array, start: Any, labels: Array, low: Any, high: Any) -> Any:
+def copied_into(target: Array, start: Whole, labels: Array, low: object, high: object) -> Any:
     """Copy labels into target[start:]; false as soon as one of them lies outside of [low, high]."""
     for i in range(len(labels)):
         label = labels[i]
@@ -40,7 +41,7 @@ def copied_into(target: Array, start: Any, labels: Array, low: Any, high: Any) -
 
 
 @njit(cache=True)
-def grid_into(values: Array, place: Any, start: Any, numbers: Array, between: Any, scale: Any, ends: Any) -> None:
+def grid_into(values: Array, place: Whole, start: Whole, numbers: Array, between: Any, scale: Any, ends: Any) -> None:
     """Fill a column of values from `start` on with grid points; ends = (least, most, centre)."""
     low, high = between
     least, most, centre = ends
@@ -59,7 +60,7 @@ def grid_into(values: Array, place: Any, start: Any, numbers: Array, between: An
 
 
 @njit(cache=True)
-def counts_of(codes: Array, size: Any) -> Array:
+def counts_of(codes: Array, size: Whole) -> Array:
     """How often each code occurs."""
     counts = np.zeros(size, np.int32)
     for i in range(len(codes)):
@@ -68,7 +69,7 @@ def counts_of(codes: Array, size: Any) -> Array:
 
 
 @njit(cache=True)
-def _slot(label: Any, mask: Any) -> Any:
+def _slot(label: Whole, mask: Whole) -> Any:
     """Where a label starts to look for its place (the mixer of splitmix64)."""
     mixed = np.uint64(label)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -77,7 +78,7 @@ def _slot(label: Any, mask: Any) -> Any:
 
 
 @njit(cache=True)
-def _grow_table(unique: Array, found: Any, size: Any) -> Any:
+def _grow_table(unique: Array, found: Whole, size: Whole) -> Any:
     """A larger table with the same labels."""
     table, larger = np.full(size, -1, np.int32), np.empty(size, np.int64)
     for code in range(found):
@@ -112,7 +113,7 @@ def codes_of(labels: Array) -> Any:
 
 
 @njit(cache=True)
-def block_starts(persons: Array, people: Any) -> Array:
+def block_starts(persons: Array, people: Whole) -> Array:
     """Where the rows of each block of persons begin, and where the last one ends."""
     starts = np.zeros((people >> BLOCK) + 2, np.int64)
     for i in range(len(persons)):
@@ -123,7 +124,7 @@ def block_starts(persons: Array, people: Any) -> Array:
 
 
 @njit(cache=True)
-def into_blocks(persons: Array, groups: Array, values: Array, people: Any) -> Any:
+def into_blocks(persons: Array, groups: Array, values: Array, people: Whole) -> Any:
     """(starts, records): records (person, group, values) in blocks of persons, in a block in the order of the rows."""
     width, starts = values.shape[1], block_starts(persons, people)
     place = starts.copy()

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from mosha.connect.kernels.column_kernels import BLOCK, block_starts, missing_in
+from mosha.connect.kernels.column_kernels import BLOCK, Array, Whole, block_starts, missing_in
 from mosha.connect.kernels.kernel import COUNT, KNOWN, PERSON
 
 __all__ = ["FEW", "MOST_GROUPS", "MOST_ROWS", "into_words", "truncate_groups"]
 
-Array = np.ndarray[Any, Any]
 FEW = 32  # so many places are looked through for each row
 MOST_GROUPS = 2**20 - 1  # the last code is that of an empty place
 MOST_ROWS = 2**12 - 2
@@ -36,7 +35,7 @@ TWELVE = np.uint64(BLOCK)
 
 
 @njit(cache=True)
-def into_words(rows: Any, people: Any, words: Array, moved: Array) -> Array:
+def into_words(rows: Any, people: Whole, words: Array, moved: Array) -> Array:
     """Fill words and moved from rows = (persons, groups, hashes, values), block after block; the starts of blocks.
 
     Values are one column of any type. What is filled comes from NumPy, whose memory is several times as fast to enter.
@@ -54,7 +53,7 @@ def into_words(rows: Any, people: Any, words: Array, moved: Array) -> Array:
 
 
 @njit(cache=True)
-def _merge_places(places: Array, first: Any, last: Any, word: Any, spare: Any) -> None:
+def _merge_places(places: Array, first: Whole, last: Whole, word: Whole, spare: Any) -> None:
     """Two places (or the last and the spare) are of one group: one of them takes both counts, the others move up."""
     at = first
     while (places[at] ^ word) > LOW:
@@ -68,7 +67,7 @@ def _merge_places(places: Array, first: Any, last: Any, word: Any, spare: Any) -
 
 
 @njit(cache=True)
-def _choose(words: Array, places: Array, most: Any) -> None:
+def _choose(words: Array, places: Array, most: Whole) -> None:
     """The first pass over a block. A row is let in by exchanges without a branch, so that nothing is guessed wrong."""
     places[:] = EMPTY
     for i in range(len(words)):
@@ -89,7 +88,7 @@ def _choose(words: Array, places: Array, most: Any) -> None:
 
 
 @njit(cache=True)
-def _limits(places: Array, most: Any, per_group: Any, highest: Array) -> Any:
+def _limits(places: Array, most: Whole, per_group: Whole, highest: Array) -> Any:
     """(how many rows the places count, flag); highest[p] is the largest hash that person p keeps."""
     count = np.int64(0)
     for person in range(len(highest)):
@@ -116,12 +115,12 @@ def _keep_rows(words: Array, highest: Array, order: Array) -> Any:
 
 
 @njit(cache=True)
-def _group(word: Any) -> Any:
+def _group(word: Whole) -> Any:
     return np.int64((word >> TWELVE) & np.uint64(MOST_GROUPS))
 
 
 @njit(cache=True)
-def _add(words: Array, values: Array, order: Array, code: Any, sums: Array) -> None:
+def _add(words: Array, values: Array, order: Array, code: Whole, sums: Array) -> None:
     """Add one value of the rows that stay."""
     if code == COUNT:
         for k in range(len(order)):
@@ -142,7 +141,7 @@ def _add_persons(places: Array, sums: Array) -> None:
 
 
 @njit(cache=True)
-def truncate_groups(starts: Array, words: Array, values: Array, codes: Array, limits: Any, count: Any) -> Any:
+def truncate_groups(starts: Array, words: Array, values: Array, codes: Array, limits: Any, count: Whole) -> Any:
     """(a line of sums for each value, how many rows of each group stay, flag), from `into_words`.
 
     limits = (groups a person keeps, rows it may have in each); values has a line for each row; count is the number of

@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from mosha.connect.kernels.column_kernels import BLOCK, into_blocks, missing_in
+from mosha.connect.kernels.column_kernels import BLOCK, Array, Whole, into_blocks, missing_in
 
 __all__ = ["by_person", "group_norms", "group_totals", "pairs_of", "row_norms", "row_totals"]
 
-Array = np.ndarray[Any, Any]
 COUNT, PERSON, KNOWN = -1, -2, -3
 
 
 @njit(cache=True)
-def entry_of(values: Array, i: Any, code: Any, missing: Any) -> Any:
+def entry_of(values: Array, i: Whole, code: Whole, missing: Whole) -> Any:
     """What row i has for a value of a question; `missing` is `missing_in` of the values."""
     if code == COUNT:
         return np.int64(1)
@@ -39,7 +38,7 @@ def entry_of(values: Array, i: Any, code: Any, missing: Any) -> Any:
 
 
 @njit(cache=True)
-def _scale_value(value: Any, factor: Any, divisor: Any, ratio: Any) -> Any:
+def _scale_value(value: Any, factor: Whole, divisor: Whole, ratio: float) -> Any:
     """The product of value and factor divided by divisor, towards zero; `ratio` is factor / divisor as a double."""
     size = abs(np.int64(value))
     quotient = np.int64(np.float64(size) * ratio)
@@ -54,7 +53,7 @@ def _scale_value(value: Any, factor: Any, divisor: Any, ratio: Any) -> Any:
 
 
 @njit(cache=True)
-def row_totals(persons: Array, values: Array, code: Any, people: Any) -> Array:
+def row_totals(persons: Array, values: Array, code: Whole, people: Whole) -> Array:
     """Each person's sum of |v| over rows; zero for nobody's rows."""
     totals, missing = np.zeros(people, np.int64), missing_in(values)
     known, column = code <= KNOWN, KNOWN - code if code <= KNOWN else code
@@ -95,7 +94,7 @@ def _sum_values(ranks: Array, groups: Array, column: Array, scales: Any, sums: A
 
 
 @njit(cache=True)
-def row_norms(rows: Any, codes: Array, totals: Array, limit: Any, sizes: Any) -> Any:
+def row_norms(rows: Any, codes: Array, totals: Array, limit: Whole, sizes: Any) -> Any:
     """Order 1, values that share a leader: a line of sums for each value.
 
     rows = (ranks, groups, values); totals[ranks[i]] is the leader's total of the person of row i, `limit` its limit;
@@ -121,7 +120,7 @@ def row_norms(rows: Any, codes: Array, totals: Array, limit: Any, sizes: Any) ->
 
 
 @njit(cache=True)
-def by_person(persons: Array, groups: Array, values: Array, people: Any) -> Any:
+def by_person(persons: Array, groups: Array, values: Array, people: Whole) -> Any:
     """(offsets, rows): the rows of person p are rows[offsets[p]:offsets[p + 1]], each (group, values)."""
     starts, records = into_blocks(persons, groups, values, people)
     width, size = values.shape[1], 1 << BLOCK
@@ -149,7 +148,7 @@ def by_person(persons: Array, groups: Array, values: Array, people: Any) -> Any:
 
 
 @njit(cache=True)
-def _root(square: Any, wrapped: Any) -> Any:
+def _root(square: float, wrapped: Whole) -> Any:
     """The least integer whose square is not below N: `square` is N as a double, `wrapped` is N modulo 2**64."""
     root = np.int64(np.sqrt(square))
     while np.int64(root * root - wrapped) < 0:
@@ -160,7 +159,7 @@ def _root(square: Any, wrapped: Any) -> Any:
 
 
 @njit(cache=True)
-def pairs_of(offsets: Array, rows: Array, pairs: Array, codes: Array, count: Any) -> Any:
+def pairs_of(offsets: Array, rows: Array, pairs: Array, codes: Array, count: Whole) -> Any:
     """The offsets of persons in `pairs`, which is filled: for each person and group (group, sums of `codes`)."""
     starts, where, found = np.empty(len(offsets), np.int64), np.full(count, -1, np.int64), 0
     values, missing = rows[:, 1:], missing_in(rows)
@@ -182,7 +181,7 @@ def pairs_of(offsets: Array, rows: Array, pairs: Array, codes: Array, count: Any
 
 
 @njit(cache=True)
-def _entry(pairs: Array, i: Any, column: Any) -> Any:
+def _entry(pairs: Array, i: Whole, column: Whole) -> Any:
     """A person's value in a group, moved into ±2**43."""
     if column == PERSON:
         return np.int64(1)
@@ -191,7 +190,7 @@ def _entry(pairs: Array, i: Any, column: Any) -> Any:
 
 
 @njit(cache=True)
-def _norm(span: Any, pairs: Array, column: Any, order: Any) -> Any:
+def _norm(span: tuple[Whole, Whole], pairs: Array, column: Whole, order: Whole) -> Any:
     """The norm over a person's groups, rounded up; -2 where it is too large for this kernel."""
     square, wrapped = 0.0, np.int64(0)
     for i in range(span[0], span[1]):
@@ -207,7 +206,7 @@ def _norm(span: Any, pairs: Array, column: Any, order: Any) -> Any:
 
 
 @njit(cache=True)
-def group_norms(starts: Array, pairs: Array, plan: Array, order: Any, sizes: Any) -> Any:
+def group_norms(starts: Array, pairs: Array, plan: Array, order: Whole, sizes: Any) -> Any:
     """Order 2, and persons: plan[j] = (column, leader, the leader's limit); the flag tells of a norm too large."""
     count, fraction = sizes
     kinds = len(plan)
@@ -232,7 +231,7 @@ def group_norms(starts: Array, pairs: Array, plan: Array, order: Any, sizes: Any
 
 
 @njit(cache=True)
-def group_totals(starts: Array, pairs: Array, column: Any, order: Any) -> Array:
+def group_totals(starts: Array, pairs: Array, column: Whole, order: Whole) -> Array:
     """Each person's norm over groups, rounded up; -1 for nobody's rows, -2 where it is too large for this kernel."""
     norms = np.full(len(starts) - 1, -1, np.int64)
     for person in range(len(starts) - 1):

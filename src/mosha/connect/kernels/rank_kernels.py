@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from mosha.connect.kernels.column_kernels import Array
+
 __all__ = ["WEIGHT_BITS", "near_rows", "sum_runs"]
 
-Array = np.ndarray[Any, Any]
 WEIGHT_BITS = 13
 CELL_BITS = 21
 
 
 @njit(cache=True)
-def _is_near(below: Any, upto: Any, total: Any, near: Array) -> Any:
+def _is_near(below: object, upto: object, total: object, near: Array) -> Any:
     for j in range(len(near)):
         top, bottom, reach = near[j, 0], near[j, 1], near[j, 2]
         if bottom * upto >= top * total - reach and bottom * below <= top * total + reach:
@@ -67,7 +68,7 @@ def near_rows(rows: Any, weights: Array, sizes: Any, near: Array) -> Any:
 
 
 @njit(cache=True)
-def sum_runs(words: Array, coarse: Array, totals: Array, shift: Any, near: Array) -> Any:
+def sum_runs(words: Array, coarse: Array, totals: Array, shift: object, near: Array) -> Any:
     """The near cells of sorted words: a line (group, cell, rows, upto, total) for each."""
     found = np.empty((len(words), 5), np.int64)
     filled, i, before, upto = 0, 0, np.int64(-1), np.int64(0)

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from mosha.connect.kernels.column_kernels import BLOCK, missing_in
+from mosha.connect.kernels.column_kernels import BLOCK, Array, Whole, missing_in
 from mosha.connect.kernels.kernel import COUNT, KNOWN, PERSON
 
 __all__ = ["truncate"]
 
-Array = np.ndarray[Any, Any]
 NO_LIMIT = -1
 TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 FEW = 32  # so many groups are looked for one by one
@@ -37,7 +36,7 @@ def _shell_sort(keys: Array) -> None:
 
 
 @njit(cache=True)
-def _by_hash(records: Array, chosen: Array, column: Any, keys: Array) -> None:
+def _by_hash(records: Array, chosen: Array, column: Whole, keys: Array) -> None:
     """Sort the chosen records by the 32 bits in a column; afterwards keys[k] >> 32 are the bits of chosen[k]."""
     first = chosen.min()
     for k in range(len(chosen)):
@@ -49,7 +48,7 @@ def _by_hash(records: Array, chosen: Array, column: Any, keys: Array) -> None:
 
 
 @njit(cache=True)
-def _smallest(records: Array, chosen: Array, limit: Any, hashes: Any, keys: Array) -> Any:
+def _smallest(records: Array, chosen: Array, limit: Whole, hashes: Any, keys: Array) -> Any:
     """Move the `limit` records with the smallest hashes to the front; true for a tie at the border of unlike ones."""
     _, by_row, width = hashes
     _by_hash(records, chosen, by_row, keys)
@@ -64,7 +63,7 @@ def _smallest(records: Array, chosen: Array, limit: Any, hashes: Any, keys: Arra
 
 
 @njit(cache=True)
-def _cut(records: Array, chosen: Array, limit: Any, hashes: Any, keys: Array) -> Any:
+def _cut(records: Array, chosen: Array, limit: Whole, hashes: Any, keys: Array) -> Any:
     """(how many of these records stay, flag): they are moved to the front."""
     by_row = hashes[1]
     if limit == NO_LIMIT or len(chosen) <= limit:
@@ -100,7 +99,7 @@ def _keep_records(records: Array, order: Array, limits: Any, hashes: Any, keys: 
 
 
 @njit(cache=True)
-def _enter_hash(best: Array, groups: Array, counts: Array, found: Any, most: Any) -> Any:
+def _enter_hash(best: Array, groups: Array, counts: Array, found: Whole, most: Whole) -> Any:
     """Make room for best[most] among the smallest hashes, which stay in order; how many there are now."""
     bits, group, place = best[most], groups[most], min(found, most - 1)
     while place > 0 and best[place - 1] > bits:
@@ -147,7 +146,7 @@ def _few_groups(records: Array, order: Array, span: Any, limits: Any, by_group: 
 
 
 @njit(cache=True)
-def _add(records: Array, order: Array, code: Any, seen: Array, sums: Array) -> None:
+def _add(records: Array, order: Array, code: Whole, seen: Array, sums: Array) -> None:
     """Add one value of the records that stay, person after person: each counts once in a group."""
     missing, column = missing_in(records), 2 + (KNOWN - code if code <= KNOWN else max(code, 0))
     for k in range(len(order)):
@@ -164,7 +163,7 @@ def _add(records: Array, order: Array, code: Any, seen: Array, sums: Array) -> N
 
 
 @njit(cache=True)
-def _sorted_block(records: Array, start: Any, stop: Any, order: Array, place: Array) -> None:
+def _sorted_block(records: Array, start: Whole, stop: Whole, order: Array, place: Array) -> None:
     """The records of a block by person: place[p] to place[p + 1] in `order` are those of the block's person p."""
     first = (np.int64(records[start, 0]) >> BLOCK) << BLOCK
     place[:] = 0
@@ -206,7 +205,7 @@ def _cut_block(records: Array, order: Array, place: Array, limits: Any, hashes: 
 
 
 @njit(cache=True)
-def truncate(starts: Array, records: Array, codes: Array, limits: Any, hashes: Any, count: Any) -> Any:
+def truncate(starts: Array, records: Array, codes: Array, limits: object, hashes: object, count: Whole) -> Any:
     """(a line of sums for each value, how many rows of each group stay, flag), from the blocks of `into_blocks`.
 
     limits = (rows, groups, rows in each group), -1 for none. hashes = (column of the group's hash, column of the row's

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from mosha.connect.language.expression import Call, Case, Column, Expression, Literal, Operator
+from mosha.connect.language.cases import Case
+from mosha.connect.language.expression import Call, Column, Expression, Literal, Operator
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import DataError
 
@@ -178,6 +179,11 @@ def _type_truncated_date(call: Call, kinds: list[Type]) -> Type:
     return kinds[0]
 
 
+def _type_shifted_date(call: Call, kinds: list[Type]) -> Type:
+    _dates(call, kinds, clock=False)
+    return kinds[0]
+
+
 def _days(call: Call, kinds: list[Type]) -> Type:
     _need(call, kinds, lambda kind: kind.temporal, "dates")
     join_types(kinds, "a difference of dates")
@@ -196,7 +202,7 @@ def _cast(call: Call, kinds: list[Type]) -> Type:
 _RULES: Mapping[Operator, _Rule] = {
     **dict.fromkeys([Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.NEGATE], _numbers),
     **dict.fromkeys([Operator.ABSOLUTE, Operator.CLAMP, Operator.BIN], _numbers),
-    Operator.DIVIDE: _real,
+    **dict.fromkeys([Operator.DIVIDE, Operator.SQUARE_ROOT], _real),
     Operator.ROUND: _type_rounded,
     **dict.fromkeys([Operator.FLOOR, Operator.CEILING, Operator.GRID], _type_whole),
     **dict.fromkeys(
@@ -215,9 +221,10 @@ _RULES: Mapping[Operator, _Rule] = {
     Operator.IS_NULL: lambda _call, _kinds: Type.BOOLEAN,
     Operator.COALESCE: lambda _call, kinds: join_types(kinds, "coalesce"),
     **dict.fromkeys(
-        [Operator.LOWER, Operator.UPPER, Operator.TRIM, Operator.SUBSTRING, Operator.CONCAT], _texts(Type.TEXT)
+        [Operator.LOWER, Operator.UPPER, Operator.TRIM, Operator.SUBSTRING, Operator.CONCAT, Operator.REPLACE],
+        _texts(Type.TEXT),
     ),
-    Operator.LENGTH: _texts(Type.INTEGER),
+    **dict.fromkeys([Operator.LENGTH, Operator.POSITION], _texts(Type.INTEGER)),
     Operator.LIKE: _texts(Type.BOOLEAN),
     **dict.fromkeys(
         [
@@ -233,6 +240,7 @@ _RULES: Mapping[Operator, _Rule] = {
     ),
     Operator.TRUNCATE_DATE: _type_truncated_date,
     Operator.DAYS_BETWEEN: _days,
+    Operator.SHIFT_DATE: _type_shifted_date,
     Operator.CAST: _cast,
 }
 
@@ -245,7 +253,11 @@ _READS: Mapping[Operator, Type] = {
         for operator, rule in _RULES.items()
         if rule in {_numbers, _real, _type_whole, _type_rounded}
     },
-    **{operator: Type.TIMESTAMP for operator, rule in _RULES.items() if rule in {_date_part, _type_truncated_date}},
+    **{
+        operator: Type.TIMESTAMP
+        for operator, rule in _RULES.items()
+        if rule in {_date_part, _type_truncated_date, _type_shifted_date}
+    },
     Operator.DAYS_BETWEEN: Type.DATE,
 }
 """What an operator needs, whatever its other arguments are."""

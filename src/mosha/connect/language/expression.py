@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn
 
 from mosha.connect.language.limits import MOST_PARTS, check_call, check_grid
 from mosha.connect.language.operator import Operator
 from mosha.connect.language.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.options import DateUnit
 
 __all__ = [
     "Call",
-    "Case",
     "Column",
     "Expression",
     "Literal",
@@ -33,40 +34,46 @@ __all__ = [
     "grid",
     "lit",
     "null",
-    "when",
 ]
 
 
 class Expression:
-    """The root of all expressions. `==` builds a comparison, so expressions have no truth value of their own."""
+    """The root of all expressions. `==` builds a comparison, so expressions have no truth value of their own.
+
+    Methods take other expressions or constants: `others`, a list of `values`, the ends `low` and `high` of a range;
+    `digits`, `width`, `origin` and `unit` are public numbers and words, `pattern` is a text to find, `kind` a type.
+
+    >>> col("ward").is_null() | (col("days").clamp(0, 30) > 7)
+    (("ward" is_null) or (("days" clamp 0 30) > 7))
+    """
 
     __hash__ = object.__hash__
 
     def __bool__(self) -> NoReturn:
         raise InvalidParameter("connect.expression_has_no_truth")
 
-    def __add__(self, other: Any) -> Expression:
+    def __add__(self, other: object) -> Expression:
         return _call(Operator.ADD, self, other)
 
-    def __radd__(self, other: Any) -> Expression:
+    def __radd__(self, other: object) -> Expression:
         return _call(Operator.ADD, other, self)
 
-    def __sub__(self, other: Any) -> Expression:
+    def __sub__(self, other: object) -> Expression:
         return _call(Operator.SUBTRACT, self, other)
 
-    def __rsub__(self, other: Any) -> Expression:
+    def __rsub__(self, other: object) -> Expression:
         return _call(Operator.SUBTRACT, other, self)
 
-    def __mul__(self, other: Any) -> Expression:
+    def __mul__(self, other: object) -> Expression:
         return _call(Operator.MULTIPLY, self, other)
 
-    def __rmul__(self, other: Any) -> Expression:
+    def __rmul__(self, other: object) -> Expression:
         return _call(Operator.MULTIPLY, other, self)
 
-    def __truediv__(self, other: Any) -> Expression:
+    def __truediv__(self, other: object) -> Expression:
         return _call(Operator.DIVIDE, self, other)
 
-    def __rtruediv__(self, other: Any) -> Expression:
+    def __rtruediv__(self, other: object) -> Expression:
         return _call(Operator.DIVIDE, other, self)
 
     def __neg__(self) -> Expression:
@@ -81,28 +88,28 @@ class Expression:
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
         return _call(Operator.NOT_EQUAL, self, other)
 
-    def __lt__(self, other: Any) -> Expression:
+    def __lt__(self, other: object) -> Expression:
         return _call(Operator.LESS, self, other)
 
-    def __le__(self, other: Any) -> Expression:
+    def __le__(self, other: object) -> Expression:
         return _call(Operator.LESS_EQUAL, self, other)
 
-    def __gt__(self, other: Any) -> Expression:
+    def __gt__(self, other: object) -> Expression:
         return _call(Operator.GREATER, self, other)
 
-    def __ge__(self, other: Any) -> Expression:
+    def __ge__(self, other: object) -> Expression:
         return _call(Operator.GREATER_EQUAL, self, other)
 
-    def __and__(self, other: Any) -> Expression:
+    def __and__(self, other: object) -> Expression:
         return _call(Operator.AND, self, other)
 
-    def __rand__(self, other: Any) -> Expression:
+    def __rand__(self, other: object) -> Expression:
         return _call(Operator.AND, other, self)
 
-    def __or__(self, other: Any) -> Expression:
+    def __or__(self, other: object) -> Expression:
         return _call(Operator.OR, self, other)
 
-    def __ror__(self, other: Any) -> Expression:
+    def __ror__(self, other: object) -> Expression:
         return _call(Operator.OR, other, self)
 
     def __invert__(self) -> Expression:
@@ -112,7 +119,7 @@ class Expression:
         """Whether the value is missing (NaN and infinities are)."""
         return _call(Operator.IS_NULL, self)
 
-    def is_in(self, *values: Any) -> Expression:
+    def is_in(self, *values: object) -> Expression:
         """Whether the value is one of public constants, said one by one or as a list; NULL when it is missing.
 
         >>> col("ward").is_in(["A", "B"])
@@ -125,11 +132,11 @@ class Expression:
             raise InvalidParameter("connect.is_in_needs_values", parameter="values")
         return Call(Operator.IN, (self, *(lit(value) for value in values)))
 
-    def between(self, low: Any, high: Any) -> Expression:
+    def between(self, low: object, high: object) -> Expression:
         """Whether low <= value <= high."""
         return _call(Operator.AND, self >= low, self <= high)
 
-    def coalesce(self, *others: Any) -> Expression:
+    def coalesce(self, *others: object) -> Expression:
         """The first of these that is not missing."""
         return _call(Operator.COALESCE, self, *others)
 
@@ -173,7 +180,7 @@ class Expression:
         """At most `length` code points from the place `start`, the first being 1."""
         return Call(Operator.SUBSTRING, (self,), (start, length))
 
-    def concat(self, *others: Any) -> Expression:
+    def concat(self, *others: object) -> Expression:
         """The texts one after the other; NULL if one is missing, and beyond the 2**18 bytes that a text may have."""
         parts = [as_expression(part) for part in (self, *others)]
         while len(parts) > MOST_PARTS:
@@ -189,41 +196,50 @@ class Expression:
         return Call(Operator.LIKE, (self,), (pattern, True))
 
     def starts_with(self, text: str) -> Expression:
+        """Whether text begins so; no letter of `text` stands for another."""
         return self.like(_as_it_is(text) + "%")
 
     def ends_with(self, text: str) -> Expression:
+        """Whether text ends so; no letter of `text` stands for another."""
         return self.like("%" + _as_it_is(text))
 
     def contains(self, text: str) -> Expression:
+        """Whether text has this in it; no letter of `text` stands for another."""
         return self.like("%" + _as_it_is(text) + "%")
 
     def year(self) -> Expression:
+        """The year of a date or time."""
         return _call(Operator.YEAR, self)
 
     def quarter(self) -> Expression:
+        """The quarter of a date or time, 1 to 4."""
         return _call(Operator.QUARTER, self)
 
     def month(self) -> Expression:
+        """The month of a date or time, 1 to 12."""
         return _call(Operator.MONTH, self)
 
     def day(self) -> Expression:
+        """The day of the month, 1 to 31."""
         return _call(Operator.DAY, self)
 
     def hour(self) -> Expression:
+        """The hour of a time, 0 to 23."""
         return _call(Operator.HOUR, self)
 
     def minute(self) -> Expression:
+        """The minute of a time, 0 to 59."""
         return _call(Operator.MINUTE, self)
 
     def weekday(self) -> Expression:
         """1 for Monday to 7 for Sunday."""
         return _call(Operator.WEEKDAY, self)
 
-    def truncate(self, unit: str) -> Expression:
+    def truncate(self, unit: DateUnit) -> Expression:
         """The first moment of the year, quarter, month, week (from Monday), day, hour or minute."""
         return Call(Operator.TRUNCATE_DATE, (self,), (unit,))
 
-    def days_since(self, other: Any) -> Expression:
+    def days_since(self, other: object) -> Expression:
         """How many midnights lie between `other` and this, negative when this is earlier."""
         return _call(Operator.DAYS_BETWEEN, self, other)
 
@@ -240,7 +256,11 @@ class Expression:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column(Expression):
-    """The value of a column."""
+    """The value of a column.
+
+    >>> Column("days") + 1
+    ("days" + 1)
+    """
 
     name: str
 
@@ -254,7 +274,11 @@ class Column(Expression):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Literal(Expression):
-    """A public constant; `value` is None for a typed NULL."""
+    """A public constant; `value` is None for a typed NULL.
+
+    >>> lit(3).value, null("real")
+    (3, null:real)
+    """
 
     value: Any
     type: Type
@@ -286,92 +310,40 @@ class Call(Expression):
         return f"({' '.join(parts + [repr(option) for option in self.options])})"
 
 
-NO_VALUE = object()
-"""In place of a value that `then` will say."""
-
-
-@dataclass(frozen=True, eq=False)
-class Branch:
-    """A condition that waits for its value: `when(condition).then(value)`."""
-
-    condition: Expression
-    earlier: tuple[tuple[Expression, Expression], ...] = ()
-
-    def then(self, value: Any) -> Case:
-        """The choice with this branch; without another one, the rest is NULL."""
-        return Case((*self.earlier, (self.condition, as_expression(value))))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Case(Expression):
-    """The value beside the first condition that is true, else `rest`, else NULL."""
-
-    branches: tuple[tuple[Expression, Expression], ...]
-    rest: Expression | None = None
-
-    @overload
-    def when(self, condition: Any) -> Branch: ...
-
-    @overload
-    def when(self, condition: Any, value: Any) -> Case: ...
-
-    def when(self, condition: Any, value: Any = NO_VALUE) -> Case | Branch:
-        """One more branch, as the function `when` begins the first."""
-        branch = Branch(as_expression(condition), self.branches)
-        return branch if value is NO_VALUE else branch.then(value)
-
-    def else_(self, value: Any) -> Case:
-        return Case(self.branches, as_expression(value))
-
-    def otherwise(self, value: Any) -> Case:
-        """What is taken where no condition is true; the same as `else_`."""
-        return self.else_(value)
-
-    def __repr__(self) -> str:
-        branches = " ".join(f"when {condition!r} then {value!r}" for condition, value in self.branches)
-        return f"(case {branches} else {self.rest!r})"
-
-
+@explain_wrong_calls
 def col(name: str) -> Column:
-    """The column of that name."""
+    """The column of that name.
+
+    >>> col("days") > 3
+    ("days" > 3)
+    """
     return Column(name)
 
 
-def lit(value: Any) -> Literal:
-    """A public constant: a number, text, boolean, date or datetime."""
+@explain_wrong_calls
+def lit(value: object) -> Literal:
+    """A public constant: a number, text, boolean, date or datetime.
+
+    >>> lit("A").type
+    <Type.TEXT: 'text'>
+    """
     return value if isinstance(value, Literal) else Literal(*literal_type(value))
 
 
 def null(kind: Type | str) -> Literal:
-    """The missing value of a type."""
+    """The missing value of a type.
+
+    >>> null("integer")
+    null:integer
+    """
     return Literal(None, Type(kind))
 
 
-@overload
-def when(condition: Any) -> Branch: ...
-
-
-@overload
-def when(condition: Any, value: Any) -> Case: ...
-
-
-def when(condition: Any, value: Any = NO_VALUE) -> Case | Branch:
-    """The first branch of a choice; its value is the second argument, or is said by `then`.
-
-    >>> when(col("age") < 18).then("minor").when(col("age") < 65).then("adult").otherwise("old")
-    (case when ("age" < 18) then 'minor' when ("age" < 65) then 'adult' else 'old')
-    >>> when(col("age") < 18, "minor").else_("adult")
-    (case when ("age" < 18) then 'minor' else 'adult')
-    """
-    branch = Branch(as_expression(condition))
-    return branch if value is NO_VALUE else branch.then(value)
-
-
-def as_expression(value: Any) -> Expression:
+def as_expression(value: object) -> Expression:
     return value if isinstance(value, Expression) else lit(value)
 
 
-def _call(operator: Operator, *arguments: Any) -> Call:
+def _call(operator: Operator, *arguments: object) -> Call:
     return Call(operator, tuple(as_expression(argument) for argument in arguments))
 
 
@@ -381,7 +353,7 @@ def _as_it_is(text: str) -> str:
     return "".join("\\" + c if c in "\\%_" else c for c in text)
 
 
-def grid(value: Any, between: Iterable[float], exponent: int, *, centre: int = 0) -> Call:
+def grid(value: object, between: Iterable[float], exponent: int, *, centre: int = 0) -> Call:
     """The INTEGER floor(clamp(value) * 2**exponent + 1/2) - centre; NULL stays NULL.
 
     Guarantee:

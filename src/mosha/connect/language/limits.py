@@ -17,8 +17,8 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer, real
 
 __all__ = [
-    "DATE_UNITS", "LIMITS", "LONGEST_PATTERN", "MOST_PARTS", "MOST_PLACES", "MOST_VALUES", "WIDEST_BIN", "Limits",
-    "check_call", "check_grid", "check_limit",
+    "DATE_UNITS", "LIMITS", "LONGEST_PATTERN", "LONGEST_SHIFTS", "MOST_PARTS", "MOST_PLACES", "MOST_VALUES",
+    "WIDEST_BIN", "Limits", "check_call", "check_grid", "check_limit", "seeds",
 ]  # fmt: skip
 
 DATE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
@@ -26,7 +26,9 @@ MOST_PLACES = 2**31 - 1  # of a text: engines count them in 32 bits, and no text
 WIDEST_BIN = 2**61
 LONGEST_PATTERN = 1000
 MOST_PARTS = 8  # of one concatenation; longer ones are put together from shorter ones
+MOST_GROWTH = 8  # times as long a replacement may make a text
 MOST_VALUES = 2**16
+LONGEST_SHIFTS: Mapping[str, int] = {"day": 9999 * 366, "month": 9999 * 12}
 MOST_DIGITS = 15
 MOST_ROWS = 2**53
 MOST_EXPONENT = 400
@@ -48,7 +50,7 @@ class Limits:
     check: Check
 
 
-def check_call(operator: Operator, arguments: int, constants: Sequence[Any], options: Sequence[Any]) -> None:
+def check_call(operator: Operator, arguments: int, constants: Sequence[object], options: Sequence[object]) -> None:
     """Refuse a call that some engine could not compute for every row."""
     limits = LIMITS[operator]
     if not limits.least <= arguments <= limits.most:
@@ -84,7 +86,7 @@ def _check_order(low: Any, high: Any) -> None:
         raise InvalidParameter("connect.range_reversed", parameter="between")
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -95,23 +97,50 @@ def _check_whole(name: str, value: Any, low: int, high: int) -> None:
         )
 
 
-def _unpack(options: Sequence[Any], least: int, most: int) -> Sequence[Any]:
+def _unpack(options: Sequence[object], least: int, most: int) -> Sequence[Any]:
     if not least <= len(options) <= most:
         raise InvalidParameter("connect.options_number", least=least, most=most, given=len(options))
     return options
 
 
-def _nothing(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _nothing(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     if options:
         raise InvalidParameter("connect.no_options")
 
 
-def _substring(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _substring(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     start, length = _unpack(options, 2, 2)
     _check_whole("the start of a substring", start, 1, MOST_PLACES)
     _check_whole("the length of a substring", length, 0, MOST_PLACES)
+
+
+def _needle(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    (sought,) = _unpack(options, 1, 1)
+    _check_sought(sought)
+
+
+def _check_sought(sought: Any) -> None:
+    if not isinstance(sought, str) or not 1 <= len(sought) <= LONGEST_PATTERN:
+        raise InvalidParameter("connect.sought_text", parameter="text", most=LONGEST_PATTERN, spent="nothing")
+
+
+def _replace(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    sought, other = _unpack(options, 2, 2)
+    _check_sought(sought)
+    if not isinstance(other, str) or len(other.encode()) > MOST_GROWTH * len(sought.encode()):
+        raise InvalidParameter("connect.text_instead", parameter="text", most=MOST_GROWTH, spent="nothing")
+
+
+def _shift(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    amount, unit = _unpack(options, 2, 2)
+    if unit not in LONGEST_SHIFTS:
+        raise InvalidParameter("connect.date_unit", parameter="unit", allowed=list(LONGEST_SHIFTS))
+    _check_whole("a shift of dates", amount, -LONGEST_SHIFTS[unit], LONGEST_SHIFTS[unit])
 
 
 def _bin(constants: Sequence[Any], options: Sequence[Any]) -> None:
@@ -130,21 +159,21 @@ def _bin(constants: Sequence[Any], options: Sequence[Any]) -> None:
         raise InvalidParameter("connect.bin_origin", parameter="origin")
 
 
-def _clamp(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _clamp(constants: Sequence[object], options: Sequence[object]) -> None:
     _nothing((), options)
     if len(constants) != 2:
         raise InvalidParameter("connect.clamp_constants")
     _check_order(*constants)
 
 
-def _grid(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _grid(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     if len(options) not in {3, 4}:
         raise InvalidParameter("connect.grid_options")
     check_grid(*options)
 
 
-def _like(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _like(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     pattern = options[0] if options else None
     if not isinstance(pattern, str) or (len(pattern) - len(pattern.rstrip("\\"))) % 2:
@@ -155,7 +184,7 @@ def _like(constants: Sequence[Any], options: Sequence[Any]) -> None:
         raise InvalidParameter("connect.pattern_options")
 
 
-def _round(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _round(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     digits, *bound = _unpack(options, 1, 2)
     _check_whole("digits", digits, -MOST_DIGITS, MOST_DIGITS)
@@ -163,13 +192,13 @@ def _round(constants: Sequence[Any], options: Sequence[Any]) -> None:
         raise InvalidParameter("connect.rounding_bound")
 
 
-def _unit(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _unit(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     if len(options) != 1 or options[0] not in DATE_UNITS:
         raise InvalidParameter("connect.date_unit", parameter="unit", allowed=list(DATE_UNITS))
 
 
-def _target(constants: Sequence[Any], options: Sequence[Any]) -> None:
+def _target(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     if len(options) != 1 or not isinstance(options[0], Type):
         raise InvalidParameter("connect.cast_needs_type", parameter="kind", allowed=[str(kind) for kind in Type])
@@ -187,6 +216,7 @@ LIMITS: Mapping[Operator, Limits] = {
     **dict.fromkeys([Operator.NEGATE, Operator.ABSOLUTE], Limits(1, 1, _WIDE, _nothing)),
     **dict.fromkeys([Operator.FLOOR, Operator.CEILING], Limits(1, 1, "NULL from 2**53 on", _nothing)),
     Operator.ROUND: Limits(1, 1, "a real from 2**52 on, in units of its last digit, stays as it is", _round),
+    Operator.SQUARE_ROOT: Limits(1, 1, "NULL below zero; the root of a real below 2**500 is below 2**250", _nothing),
     Operator.CLAMP: Limits(3, 3, _SAME, _clamp),
     Operator.BIN: Limits(3, 3, "widths up to 2**61 keep every remainder below 2**62; NULL beyond 64 bits", _bin),
     Operator.GRID: Limits(1, 1, "clamped first: every step is below 2**52", _grid),
@@ -203,6 +233,8 @@ LIMITS: Mapping[Operator, Limits] = {
     Operator.LENGTH: Limits(1, 1, f"at most {LONGEST_TEXT}", _nothing),
     Operator.SUBSTRING: Limits(1, 1, _SHORTER, _substring),
     Operator.CONCAT: Limits(1, MOST_PARTS, f"NULL beyond {LONGEST_TEXT} bytes", _nothing),
+    Operator.POSITION: Limits(1, 1, f"at most {LONGEST_TEXT}; time grows with text times what is sought", _needle),
+    Operator.REPLACE: Limits(1, 1, f"grows at most 8 times, NULL beyond {LONGEST_TEXT} bytes", _replace),
     Operator.LIKE: Limits(1, 1, "time grows with text times pattern, on every engine", _like),
     **dict.fromkeys(
         [Operator.YEAR, Operator.QUARTER, Operator.MONTH, Operator.DAY, Operator.HOUR, Operator.MINUTE,
@@ -211,5 +243,13 @@ LIMITS: Mapping[Operator, Limits] = {
     ),
     Operator.TRUNCATE_DATE: Limits(1, 1, _PART + "; the first of them is a Monday", _unit),
     Operator.DAYS_BETWEEN: Limits(2, 2, _PART, _nothing),
+    Operator.SHIFT_DATE: Limits(1, 1, "NULL where the day would leave the years 1 to 9999", _shift),
     Operator.CAST: Limits(1, 1, "matched against a grammar or a range first, else NULL", _target),
 }  # fmt: skip
+
+
+def seeds(key: bytes) -> tuple[int, int]:
+    """Two 63-bit numbers from a key of at least 16 bytes."""
+    if not isinstance(key, bytes) or len(key) < 16:
+        raise InvalidParameter("connect.bounding_key")
+    return int.from_bytes(key[:8]) >> 1, int.from_bytes(key[8:16]) >> 1

@@ -11,6 +11,9 @@ class Operator(StrEnum):
     """All that an expression can do.
 
     `checking` types it, `limits` says what it takes, `mosha.connect.sql.expressions` writes it in SQL.
+
+    >>> Operator.CLAMP, Operator("+").name
+    (<Operator.CLAMP: 'clamp'>, 'ADD')
     """
 
     ADD = "+"
@@ -22,6 +25,7 @@ class Operator(StrEnum):
     FLOOR = "floor"
     CEILING = "ceiling"
     ROUND = "round"
+    SQUARE_ROOT = "square_root"
     CLAMP = "clamp"
     BIN = "bin"
     GRID = "grid"
@@ -43,6 +47,8 @@ class Operator(StrEnum):
     LENGTH = "length"
     SUBSTRING = "substring"
     CONCAT = "concat"
+    POSITION = "position"
+    REPLACE = "replace"
     LIKE = "like"
     YEAR = "year"
     QUARTER = "quarter"
@@ -53,4 +59,5 @@ class Operator(StrEnum):
     WEEKDAY = "weekday"
     TRUNCATE_DATE = "truncate_date"
     DAYS_BETWEEN = "days_between"
+    SHIFT_DATE = "shift_date"
     CAST = "cast"

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NoReturn, TypeVar
 
-from mosha.connect.language.expression import Call, Case, Column, Expression, Literal, Operator, lit, null
+from mosha.connect.language.cases import Case
+from mosha.connect.language.expression import Call, Column, Expression, Literal, Operator, lit, null
 from mosha.connect.language.schema import Type
 from mosha.core.errors import InvalidParameter
 

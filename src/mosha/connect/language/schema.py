@@ -31,6 +31,9 @@ class Type(StrEnum):
     DATE       days from 0001-01-01 to 9999-12-31; anything else is missing
     TIMESTAMP  a reading of a wall clock, in microseconds, over the same years
     INSTANT    a moment with a time zone, read in UTC; it does not compare with a wall clock
+
+    >>> Type.INTEGER.numeric, Type.TEXT.numeric
+    (True, False)
     """
 
     INTEGER = "integer"
@@ -50,7 +53,7 @@ class Type(StrEnum):
         return self in {Type.DATE, Type.TIMESTAMP, Type.INSTANT}
 
 
-def literal_type(value: Any) -> tuple[Any, Type]:
+def literal_type(value: object) -> tuple[Any, Type]:
     """A public constant in its plain form, with its type.
 
     >>> literal_type(3), literal_type(2.5)

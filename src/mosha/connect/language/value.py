@@ -9,8 +9,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from mosha.connect.language.cases import when
 from mosha.connect.language.checking import type_of
-from mosha.connect.language.expression import Expression, as_expression, grid, lit, when
+from mosha.connect.language.expression import Expression, as_expression, grid, lit
 from mosha.connect.language.schema import Schema
 from mosha.core.errors import DataError, InvalidParameter
 
@@ -19,7 +20,11 @@ __all__ = ["Clamped", "Persons", "Product", "Rows", "Value"]
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """The root: `low` and `high` bound the integer of one row, zero included because NULL contributes zero."""
+    """The root: `low` and `high` bound the integer of one row, zero included because NULL contributes zero.
+
+    >>> isinstance(Rows(), Value)
+    True
+    """
 
     @property
     def low(self) -> int:
@@ -56,7 +61,11 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Rows(Value):
-    """One for each row; with `of`, one for each row in which that expression is not missing."""
+    """One for each row; with `of`, one for each row in which that expression is not missing.
+
+    >>> Rows()
+    Rows(of=None)
+    """
 
     of: Expression | None = None
 
@@ -127,7 +136,13 @@ class Clamped(Value):
 
 @dataclass(frozen=True, eq=False)
 class Product(Value):
-    """The product of two values of the same row; 0 if either is missing."""
+    """The product of two values of the same row; 0 if either is missing.
+
+    >>> from mosha.connect import col
+    >>> days, cost = (Clamped(col(name), (0, 10), exponent=0) for name in ("days", "cost"))
+    >>> Product(days, cost).high
+    100
+    """
 
     first: Clamped
     second: Clamped
@@ -159,7 +174,11 @@ class Product(Value):
 
 @dataclass(frozen=True, eq=False)
 class Persons(Value):
-    """One for each person who has a row in the group."""
+    """One for each person who has a row in the group.
+
+    >>> Persons()
+    Persons()
+    """
 
     @property
     def low(self) -> int:

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Expression, as_expression, lit
-from mosha.connect.language.limits import check_limit
+from mosha.connect.language.limits import check_limit, seeds
 from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.connect.language.value import Clamped, Persons, Value, check_keys, check_values
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.plan.growth import check_growth
-from mosha.connect.plan.relation import Relation, seeds
+from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
 
@@ -26,6 +26,11 @@ class Question:
     """The root: keys split the rows of a relation into groups; `only` lists the groups that are asked for.
 
     With `only`, rows of other groups are dropped before anything is bounded, so nobody's allowance is spent on them.
+
+    >>> from mosha.connect import col, private, source
+    >>> wards = private(source({"ward": ["a", "b", "a"]}))
+    >>> Question(wards, keys={"ward": col("ward")}, only=["a", "b"]).only
+    (('a',), ('b',))
     """
 
     relation: Relation
@@ -48,7 +53,7 @@ class Question:
     def key_schema(self) -> Schema:
         return Schema(dict(zip((name for name, _ in self.keys), self.key_types, strict=True)))
 
-    def list_values(self, listing: Any) -> Self:
+    def list_values(self, listing: object) -> Self:
         """The same question, its public keys listed by an engine in its own way."""
         question = copy.copy(self)
         object.__setattr__(question, "listing", listing)
@@ -69,7 +74,7 @@ class Question:
             )
 
 
-def _public_keys(only: Iterable[Any], kinds: tuple[Type, ...]) -> tuple[tuple[Any, ...], ...]:
+def _public_keys(only: Iterable[object], kinds: tuple[Type, ...]) -> tuple[tuple[Any, ...], ...]:
     """Public key tuples in plain form, without repetition; those that are plain already pass at once."""
     if isinstance(only, tuple) and are_plain(only, kinds):
         return tuple(dict.fromkeys(only))
@@ -99,7 +104,7 @@ def _is_plain(column: Sequence[Any], kind: Type) -> bool:
     return text.isascii() and "\x00" not in text
 
 
-def _to_plain(value: Any, kind: Type) -> Any:
+def _to_plain(value: object, kind: Type) -> Any:
     if value is None:
         return None
     literal = lit(value)
@@ -116,6 +121,11 @@ class Aggregation(Question):
         The answer is a function of the multiset of rows, in exact integers: row order cannot change it and it cannot
         overflow (sums are kept in at least 126 bits, values below 2**62, tables below 2**63 rows). One person moves
         it by no more than `sensitivity` says.
+
+    >>> from mosha.connect import Rows, Unbounded, answer, col, private, source
+    >>> wards = private(source({"ward": ["a", "b", "a"]}))
+    >>> answer(Aggregation(wards, {"ward": col("ward")}, {"rows": Rows()}, bound=Unbounded(), only=["a"])).to_dict()
+    {('a',): (2,)}
     """
 
     values: tuple[tuple[str, Value], ...] = ()
@@ -155,6 +165,11 @@ class Distinct(Question):
         The pairs that a person keeps are picked by a keyed hash of that person's pairs alone. Without the person
         at most `at_most` pairs leave the union, so the counts of all groups together fall by at most `at_most`.
         For `person` None every row brings one pair: the counts move by at most the relation's stability.
+
+    >>> from mosha.connect import answer, col, private, source
+    >>> visits = private(source({"who": [1, 1, 2], "ward": ["a", "b", "a"]}), person="who")
+    >>> answer(Distinct(visits, of=col("ward"), at_most=2, key=bytes(16)))["distinct"].tolist()
+    [2]
     """
 
     of: Expression = field(kw_only=True)
@@ -176,6 +191,11 @@ class Norms(Question):
 
     The norm is that of `NormBound` (order 1: the sum of |v| over rows; order 2: over groups), in units of the value;
     the last bucket holds all norms above the last threshold. Every person is in one bucket.
+
+    >>> from mosha.connect import Rows, answer, private, source
+    >>> visits = private(source({"who": [1, 1, 1, 2]}), person="who")
+    >>> answer(Norms(visits, value=Rows(), order=1, thresholds=(1, 2, 4))).to_dict()
+    {(1,): (1,), (2,): (0,), (4,): (1,), (None,): (0,)}
     """
 
     value: Value = field(kw_only=True)

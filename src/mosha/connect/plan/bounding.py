@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mosha.connect.language.limits import check_limit
-from mosha.connect.plan.relation import seeds
+from mosha.connect.language.limits import check_limit, seeds
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 
@@ -15,12 +14,20 @@ __all__ = ["Bound", "NormBound", "Truncate", "Unbounded"]
 
 
 class Bound:
-    """The root of all bounding rules."""
+    """The root of all bounding rules.
+
+    >>> issubclass(Truncate, Bound), issubclass(NormBound, Bound)
+    (True, True)
+    """
 
 
 @dataclass(frozen=True)
 class Unbounded(Bound):
-    """Every row counts in full: for the unit Row, and for relations whose stability is finite."""
+    """Every row counts in full: for the unit Row, and for relations whose stability is finite.
+
+    >>> Unbounded()
+    Unbounded()
+    """
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,9 @@ class Truncate(Bound):
     What stays is decided by a hash under `key`, fresh for each release: groups by the hash of (person, keys), rows by
     the hash of (person, keys, values); equal hashes are told apart by the hashed columns themselves, and rows that
     are equal in all of them contribute the same. So the outcome is a function of the key and the person's own rows.
+
+    >>> Truncate(bytes(16), rows=5, groups=2).rows
+    5
     """
 
     key: bytes
@@ -57,6 +67,9 @@ class NormBound(Bound):
     order=2: v is the sum over the person's rows in a group, moved into ±2**43; N is the sum of v**2 over groups, S the
              least integer with S**2 >= N; a group counts as v * B * 2**f // S (towards zero) when N > B**2, else as
              v * 2**f. From N = 2**102 on the person is left out.
+
+    >>> NormBound(1, {("days", "stays"): 30}).leaders()
+    {'days': ('days', 30), 'stays': ('days', 30)}
     """
 
     order: int

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mosha.connect.language.expression import Call, Case, Expression, Operator
+from mosha.connect.language.cases import Case
+from mosha.connect.language.expression import Call, Expression, Operator
 from mosha.connect.plan.person_steps import Summary
 from mosha.connect.plan.relation import Compute, Relation, Where
 from mosha.core.errors import DataError
@@ -18,7 +19,17 @@ from mosha.core.errors import DataError
 __all__ = ["MOST_TEXTS", "check_growth", "texts_in"]
 
 MOST_TEXTS = 512
-_MAKERS = frozenset({Operator.LOWER, Operator.UPPER, Operator.TRIM, Operator.SUBSTRING, Operator.CONCAT, Operator.LIKE})
+_MAKERS = frozenset(
+    {
+        Operator.LOWER,
+        Operator.UPPER,
+        Operator.TRIM,
+        Operator.SUBSTRING,
+        Operator.CONCAT,
+        Operator.LIKE,
+        Operator.REPLACE,
+    }
+)
 
 
 def texts_in(expression: Expression) -> int:

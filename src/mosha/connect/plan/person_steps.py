@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.plan.relation import Relation, Stability, check_depth
+from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
 
-if TYPE_CHECKING:
-    from mosha.connect.engines.source import Source
-
-__all__ = ["OwnerJoin", "Pick", "SeveralOwners", "Summary", "SummaryColumn", "SummaryKind", "Union"]
+__all__ = ["NOT_CHANGED", "OwnerJoin", "Pick", "SeveralOwners", "Summary", "SummaryColumn", "SummaryKind", "Union"]
 
 SeveralOwners = Literal["nobody", "each"]
 """Whose a row is that several people own: nobody's (it counts nowhere), or each one's (it counts for each)."""
@@ -24,6 +22,7 @@ SeveralOwners = Literal["nobody", "each"]
 SummaryKind = Literal["count", "distinct", "sum", "mean", "least", "greatest"]
 
 NOT_CHANGED = Stability(0, 0)
+"""The stability of public rows: nobody changes them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, Expression, as_expression
-from mosha.connect.language.limits import check_limit
+from mosha.connect.language.limits import check_limit, seeds
 from mosha.connect.language.schema import Schema, Type
+from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
-
-if TYPE_CHECKING:
-    from mosha.connect.engines.source import Source
+from mosha.core.options import JoinName
 
 __all__ = [
     "BoundedJoin",
@@ -30,7 +28,6 @@ __all__ = [
     "public",
 ]
 
-
 DEEPEST = 128
 
 
@@ -39,12 +36,16 @@ class Stability:
     """How many rows of a relation change when the data change in one unit; None for any number.
 
     `per_row` is for one row of one private table, `per_person` for all rows of one person. Public tables never change.
+
+    >>> Stability(per_row=1, per_person=None).times(2)
+    Stability(per_row=2, per_person=None)
     """
 
     per_row: int | None
     per_person: int | None
 
     def times(self, factor: int) -> Stability:
+        """As many rows, each of them so many times."""
         return Stability(*(None if n is None else n * factor for n in (self.per_row, self.per_person)))
 
 
@@ -55,6 +56,11 @@ class Relation:
         While `person` is not None, a row with person p depends on p's own rows (and public tables) alone: steps that
         look at one row keep this, public joins add only public facts, joins of private tables keep it because they
         match equal persons. A join on anything else gives up `person` and bounds `stability` instead.
+
+    >>> from mosha.connect import col, private, source
+    >>> visits = private(source({"who": [1, 1, 2], "days": [3, 5, 2]}), person="who")
+    >>> list(visits.where(col("days") > 2).compute(weeks=col("days") / 7).schema)
+    ['who', 'days', 'weeks']
     """
 
     schema: Schema
@@ -66,7 +72,7 @@ class Relation:
         """The rows for which `predicate` is true (neither false nor NULL)."""
         return Where(self, predicate)
 
-    def compute(self, columns: Mapping[str, Any] | None = None, /, **named: Any) -> Relation:
+    def compute(self, columns: Mapping[str, object] | None = None, /, **named: object) -> Relation:
         """More columns, each computed from those before it."""
         relation: Relation = self
         for name, expression in {**(columns or {}), **named}.items():
@@ -74,12 +80,14 @@ class Relation:
         return relation
 
     def join_public(
-        self, other: Relation, on: str | Mapping[str, str], *, at_most: int | None = 1, how: str = "inner"
+        self, other: Relation, on: str | Mapping[str, str], *, at_most: int | None = 1, how: JoinName = "inner"
     ) -> PublicJoin:
         """Each row beside the at most `at_most` rows of a public table that match it (None: all of them)."""
         return PublicJoin(self, other, _pairs(on), at_most, how)
 
-    def join_person(self, other: Relation, *, also: Mapping[str, str] | None = None, how: str = "inner") -> PersonJoin:
+    def join_person(
+        self, other: Relation, *, also: Mapping[str, str] | None = None, how: JoinName = "inner"
+    ) -> PersonJoin:
         """The rows of the same person in another private table (and equal in the columns of `also`)."""
         return PersonJoin(self, other, tuple((also or {}).items()), how)
 
@@ -109,13 +117,6 @@ def _pairs(on: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return pairs
 
 
-def seeds(key: bytes) -> tuple[int, int]:
-    """Two 63-bit numbers from a key of at least 16 bytes."""
-    if not isinstance(key, bytes) or len(key) < 16:
-        raise InvalidParameter("connect.bounding_key")
-    return int.from_bytes(key[:8]) >> 1, int.from_bytes(key[8:16]) >> 1
-
-
 @dataclass(frozen=True, eq=False)
 class Scan(Relation):
     """A table as it is; `private=False` says that it is no secret."""
@@ -129,6 +130,7 @@ class Scan(Relation):
             kind = self.source.schema[self.person]
             if kind in {Type.REAL, Type.TIMESTAMP, Type.INSTANT}:  # which are read to 53 bits and to microseconds
                 raise DataError("connect.person_type", column=self.person, kind=str(kind))
+            object.__setattr__(self, "source", self.source.identify((self.person,)))
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]
@@ -259,16 +261,16 @@ class PublicJoin(_Join):
     """A private relation beside a public one.
 
     Guarantee:
-        The public side is cut to `at_most` rows for each key by a rule that reads public rows alone, so one private
-        row becomes at most `at_most` rows (for how="left" at least one), all of the same person. With `at_most` None
-        nothing is cut, and one row may become any number of rows: only bounding by person can follow.
+        The public side is cut to `at_most` rows for each key, in the type in which the join compares keys, by a rule
+        that reads public rows alone: one private row becomes at most `at_most` rows (for how="left" at least one), all
+        of the same person. With `at_most` None nothing is cut, and only bounding by person can follow.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...]
     at_most: int | None = 1
-    how: str = "inner"
+    how: JoinName = "inner"
 
     def __post_init__(self) -> None:
         if self.at_most is not None:
@@ -302,7 +304,7 @@ class PersonJoin(_Join):
     left: Relation
     right: Relation
     also: tuple[tuple[str, str], ...] = ()
-    how: str = "inner"
+    how: JoinName = "inner"
 
     def __post_init__(self) -> None:
         if self.how not in {"inner", "left"}:
@@ -363,12 +365,22 @@ class BoundedJoin(_Join):
 
 
 def private(source: Source, *, person: str | None = None) -> Scan:
-    """A private table; `person` names the column that says whose a row is (None: the unit is a row)."""
+    """A private table; `person` names the column that says whose a row is (None: the unit is a row).
+
+    >>> from mosha.connect import source
+    >>> private(source({"who": [1, 2]}), person="who").stability
+    Stability(per_row=1, per_person=None)
+    """
     return Scan(source, person)
 
 
 def public(source: Source) -> Scan:
-    """A table that is no secret."""
+    """A table that is no secret.
+
+    >>> from mosha.connect import source
+    >>> public(source({"ward": ["a", "b"]})).stability
+    Stability(per_row=0, per_person=0)
+    """
     return Scan(source, private=False)
 
 

@@ -23,6 +23,11 @@ class Totals:
     `keys` holds one array for each key column (None for the NULL key); `values` one array of integers for each
     value, int64 where all fit, else Python integers in an object array. Groups come in no particular order, or in
     the order of the question's public keys, absent ones with 0.
+
+    >>> from mosha.connect.language.schema import Schema, Type
+    >>> totals = Totals(Schema({"g": Type.TEXT}), (object_array(["a", "b"]),), {"rows": integers([3, 4])})
+    >>> len(totals), totals["rows"].tolist()
+    (2, [3, 4])
     """
 
     schema: Schema
@@ -49,7 +54,7 @@ class Totals:
     def to_dict(self) -> dict[tuple[Any, ...], tuple[int, ...]]:
         return dict(self.rows())
 
-    def align(self, keys: Sequence[tuple[Any, ...]]) -> Totals:
+    def align(self, keys: Sequence[tuple[object, ...]]) -> Totals:
         """The same sums in the order of `keys`, 0 for a group without rows."""
         rows = self._find(keys)
         columns = tuple(object_array([key[i] for key in keys]) for i in range(len(self.keys)))
@@ -59,7 +64,7 @@ class Totals:
             values[name] = padded[rows]
         return Totals(self.schema, columns, values)
 
-    def _find(self, keys: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.int64]:
+    def _find(self, keys: Sequence[tuple[object, ...]]) -> npt.NDArray[np.int64]:
         """The row of each key, -1 where it has none."""
         if len(self.keys) == 1 and self.keys[0].dtype == np.int64:
             sought = [key[0] for key in keys]
@@ -82,7 +87,7 @@ def find_numbers(among: Array, sought: Array) -> npt.NDArray[np.int64]:
     return np.where(among[order[at]] == sought, order[at], -1)
 
 
-def object_array(items: Sequence[Any]) -> Array:
+def object_array(items: Sequence[object]) -> Array:
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from mosha.connect.language.expression import Call, Literal
 from mosha.connect.language.schema import LARGEST_INTEGER, LARGEST_REAL, SMALLEST_FACTOR, Type
 from mosha.connect.sql.dialect import Node, binary, call, choose, number, text
-
-if TYPE_CHECKING:
-    from mosha.connect.sql.expressions import Scope, Typed
+from mosha.connect.sql.layers import Layers, Typed
 
 __all__ = [
     "absolute",
@@ -33,10 +30,10 @@ __all__ = [
 WHOLE = 2.0**53
 
 
-def arithmetic(kind: type[exp.Binary]) -> Callable[[Scope, Call, list[Typed], Type], Node]:
+def arithmetic(kind: type[exp.Binary]) -> Callable[[Layers, Call, list[Typed], Type], Node]:
     """A sum, a difference or a product."""
 
-    def emit(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
+    def emit(scope: Layers, _: Call, arguments: list[Typed], result: Type) -> Node:
         left, right = (scope.coerce(argument, result) for argument in arguments)
         if result is Type.INTEGER:
             return _integer(scope, kind, left, right)
@@ -45,13 +42,13 @@ def arithmetic(kind: type[exp.Binary]) -> Callable[[Scope, Call, list[Typed], Ty
     return emit
 
 
-def _integer(scope: Scope, kind: type[exp.Binary], left: Node, right: Node) -> Node:
+def _integer(scope: Layers, kind: type[exp.Binary], left: Node, right: Node) -> Node:
     """Two BIGINTs combined, NULL beyond 64 bits."""
     node, wide = scope.dialect.integer(kind, left, right)
     return narrow(scope, node) if wide else node
 
 
-def narrow(scope: Scope, node: Node) -> Node:
+def narrow(scope: Layers, node: Node) -> Node:
     """A wide whole number as BIGINT, NULL beyond 64 bits."""
     low, high = (scope.dialect.widen(text(str(limit))) for limit in (-LARGEST_INTEGER - 1, LARGEST_INTEGER))
 
@@ -62,11 +59,11 @@ def narrow(scope: Scope, node: Node) -> Node:
     return scope.let(node, fit)
 
 
-def _product(scope: Scope, left: Node, right: Node) -> Node:
+def _product(scope: Layers, left: Node, right: Node) -> Node:
     return scope.tame(binary(exp.Mul, scope.flush(left), scope.flush(right)))
 
 
-def _quotient(scope: Scope, left: Node, right: Node) -> Node:
+def _quotient(scope: Layers, left: Node, right: Node) -> Node:
     numerator, zero = scope.flush(left), scope.real(0)
 
     def divide_by(divisor: Node) -> Node:
@@ -76,21 +73,21 @@ def _quotient(scope: Scope, left: Node, right: Node) -> Node:
     return scope.tame(scope.let(scope.flush(right), divide_by))
 
 
-def divide(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
+def divide(scope: Layers, _: Call, arguments: list[Typed], __: Type) -> Node:
     left, right = (scope.coerce(argument, Type.REAL) for argument in arguments)
     return _quotient(scope, left, right)
 
 
-def negate(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
+def negate(scope: Layers, _: Call, arguments: list[Typed], result: Type) -> Node:
     return _opposite(scope, arguments[0].node, result)
 
 
-def _opposite(scope: Scope, node: Node, kind: Type) -> Node:
+def _opposite(scope: Layers, node: Node, kind: Type) -> Node:
     zero = scope.dialect.literal(0 if kind is Type.INTEGER else 0.0, kind)
     return _integer(scope, exp.Sub, zero, node) if kind is Type.INTEGER else binary(exp.Sub, zero, node)
 
 
-def absolute(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
+def absolute(scope: Layers, _: Call, arguments: list[Typed], result: Type) -> Node:
     zero = scope.dialect.literal(0 if result is Type.INTEGER else 0.0, result)
 
     def positive(value: Node) -> Node:
@@ -100,10 +97,10 @@ def absolute(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Nod
     return scope.let(arguments[0].node, positive)
 
 
-def round_to_whole(name: str) -> Callable[[Scope, Call, list[Typed], Type], Node]:
+def round_to_whole(name: str) -> Callable[[Layers, Call, list[Typed], Type], Node]:
     """The whole number below or above, NULL from 2**53 on."""
 
-    def emit(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
+    def emit(scope: Layers, _: Call, arguments: list[Typed], __: Type) -> Node:
         if arguments[0].type is Type.INTEGER:
             return arguments[0].node
         return scope.within(arguments[0].node, -WHOLE, WHOLE, lambda value: scope.dialect.to_bigint(call(name, value)))
@@ -111,7 +108,7 @@ def round_to_whole(name: str) -> Callable[[Scope, Call, list[Typed], Type], Node
     return emit
 
 
-def nearest(scope: Scope, value: Node) -> Node:
+def nearest(scope: Layers, value: Node) -> Node:
     """The whole number nearest to a double below 2**53 in magnitude, halves away from zero, as BIGINT.
 
     The distance to the whole number on the side of zero is exact: it has no more bits than the double.
@@ -127,7 +124,7 @@ def nearest(scope: Scope, value: Node) -> Node:
     return choose((binary(exp.LT, value, scope.real(0)), step("CEIL", exp.Sub)), otherwise=step("FLOOR", exp.Add))
 
 
-def round_number(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
+def round_number(scope: Layers, expression: Call, arguments: list[Typed], result: Type) -> Node:
     """The nearest number of so many digits; a double that has no further digits stays as it is."""
     digits, *bound = expression.options
     if result is Type.INTEGER:
@@ -151,7 +148,7 @@ def round_number(scope: Scope, expression: Call, arguments: list[Typed], result:
     return scope.within(node, -bound[0], bound[0], lambda value: value) if bound else node
 
 
-def clamp(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
+def clamp(scope: Layers, _: Call, arguments: list[Typed], result: Type) -> Node:
     given, low, high = (scope.coerce(argument, result) for argument in arguments)
 
     def clamp_value(value: Node) -> Node:
@@ -161,7 +158,7 @@ def clamp(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
     return scope.let(given, clamp_value)
 
 
-def to_bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
+def to_bin(scope: Layers, expression: Call, arguments: list[Typed], result: Type) -> Node:
     given, width, origin = (scope.coerce(argument, result) for argument in arguments)
     if result is Type.REAL:
         ratio = _quotient(scope, scope.tame(binary(exp.Sub, given, origin)), width.copy())
@@ -179,7 +176,7 @@ def to_bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type)
     return scope.let(given, lower_edge)
 
 
-def to_grid(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> Node:
+def to_grid(scope: Layers, expression: Call, arguments: list[Typed], _: Type) -> Node:
     low, high, exponent, *centred = expression.options
     centre = centred[0] if centred else 0
     given = arguments[0]
@@ -190,12 +187,12 @@ def to_grid(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> 
     return scope.let(node, lambda value: _real_grid(scope, value, options, wild=given.wild))
 
 
-def _move_centre(scope: Scope, node: Node, centre: int) -> Node:
+def _move_centre(scope: Layers, node: Node, centre: int) -> Node:
     """A BIGINT below 2**51 in magnitude, seen from the centre: no step can leave 64 bits."""
     return binary(exp.Sub, node, scope.dialect.literal(centre, Type.INTEGER)) if centre else node
 
 
-def _whole_grid(scope: Scope, value: Node, between: tuple[int, int], exponent: int, centre: int) -> Node:
+def _whole_grid(scope: Layers, value: Node, between: tuple[int, int], exponent: int, centre: int) -> Node:
     low, high = (scope.dialect.literal(bound, Type.INTEGER) for bound in between)
     least, most = (scope.dialect.literal((bound << exponent) - centre, Type.INTEGER) for bound in between)
     scaled = binary(exp.Mul, value.copy(), scope.dialect.literal(1 << exponent, Type.INTEGER))
@@ -203,7 +200,7 @@ def _whole_grid(scope: Scope, value: Node, between: tuple[int, int], exponent: i
     return choose((binary(exp.LT, value, low), least), (binary(exp.GT, value.copy(), high), most), otherwise=inside)
 
 
-def _real_grid(scope: Scope, value: Node, options: tuple[float, float, int, int], *, wild: bool) -> Node:
+def _real_grid(scope: Layers, value: Node, options: tuple[float, float, int, int], *, wild: bool) -> Node:
     low, high, exponent, centre = options
     scale = 2.0**exponent
 

@@ -9,10 +9,10 @@ from sqlglot import exp
 from mosha.connect.language.schema import Type
 from mosha.connect.sql.arithmetic import nearest
 from mosha.connect.sql.dialect import Node, binary, call, choose, number, text
+from mosha.connect.sql.layers import Layers, Typed
 
 if TYPE_CHECKING:
     from mosha.connect.language.expression import Call
-    from mosha.connect.sql.expressions import Scope, Typed
 
 __all__ = ["cast_sql", "read_text"]
 
@@ -26,7 +26,7 @@ DATE_TEXT = (
 TIMESTAMP_TEXT = DATE_TEXT + r"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"
 
 
-def cast_sql(scope: Scope, _: Call, arguments: list[Typed], target: Type) -> Node:
+def cast_sql(scope: Layers, _: Call, arguments: list[Typed], target: Type) -> Node:
     source, node, dialect = arguments[0].type, arguments[0].node, scope.dialect
     if source is target or (source, target) == (Type.INSTANT, Type.TIMESTAMP):
         return node
@@ -42,7 +42,7 @@ def cast_sql(scope: Scope, _: Call, arguments: list[Typed], target: Type) -> Nod
     return dialect.to(target, node)
 
 
-def read_text(scope: Scope, node: Node, target: Type) -> Node:
+def read_text(scope: Layers, node: Node, target: Type) -> Node:
     """Text as a number or a date where it is written plainly, else NULL."""
     patterns = {Type.INTEGER: INTEGER_TEXT, Type.REAL: REAL_TEXT, Type.DATE: DATE_TEXT, Type.TIMESTAMP: TIMESTAMP_TEXT}
 

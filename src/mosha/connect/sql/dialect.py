@@ -66,7 +66,7 @@ def _wrap(node: Node) -> Node:
     return exp.Paren(this=node) if isinstance(node, loose) and not isinstance(node, exp.Paren) else node
 
 
-def plain_text(value: Any) -> str:
+def plain_text(value: object) -> str:
     """A public value as every engine reads it back."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -195,6 +195,18 @@ class Dialect:
     def trim(self, node: Node) -> Node:
         return call("TRIM", node, text(" "))
 
+    def text_length(self, node: Node) -> Node:
+        """How many characters a text has."""
+        return call("LENGTH", node)
+
+    def translate(self, node: Node, letters: Sequence[tuple[str, str]]) -> Node:
+        """A text with letters in place of others: no letter is both old and new."""
+        return call("TRANSLATE", node, *(text("".join(side)) for side in zip(*letters, strict=True)))
+
+    def position(self, node: Node, sought: str) -> Node:
+        """The place where a text first holds another one, the first being 1; 0 where it does not."""
+        return call("STRPOS", node, text(sought))
+
     def byte_length(self, node: Node) -> Node:
         """How many bytes a text has in UTF-8."""
         return call("OCTET_LENGTH", node)
@@ -225,6 +237,11 @@ class Dialect:
 
     def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
         return self.to(kind, call("DATE_TRUNC", text(unit), node))
+
+    def shift_date(self, node: Node, amount: int, unit: str, kind: Type) -> Node:
+        """A day some days or months later; the last day of a shorter month where the month has no such day."""
+        interval = exp.Interval(this=text(str(amount)), unit=exp.Var(this=unit.upper()))
+        return self.to(kind, exp.Add(this=_wrap(node), expression=interval))
 
     def days_between(self, later: Node, earlier: Node) -> Node:
         """Later minus earlier, both DATE, as BIGINT."""
@@ -279,7 +296,7 @@ class _Postgres(Dialect):
     name = "postgres"
     barrier = True
 
-    def literal(self, value: Any, kind: Type) -> Node:
+    def literal(self, value: object, kind: Type) -> Node:
         node = super().literal(value, kind)
         return self.collate(node) if kind is Type.TEXT else node
 

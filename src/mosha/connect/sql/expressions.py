@@ -13,14 +13,15 @@ Guarantee:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import string
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from mosha.connect.language.cases import Case
 from mosha.connect.language.checking import join_types, read_loose_types, result_type, type_of
-from mosha.connect.language.expression import Call, Case, Column, Expression, Literal, Operator
-from mosha.connect.language.schema import LARGEST_REAL, SMALLEST_FACTOR, Schema, Type
+from mosha.connect.language.expression import Call, Column, Expression, Literal, Operator
+from mosha.connect.language.schema import Type
 from mosha.connect.sql.arithmetic import (
     absolute,
     arithmetic,
@@ -33,92 +34,19 @@ from mosha.connect.sql.arithmetic import (
     to_grid,
 )
 from mosha.connect.sql.casts import cast_sql, read_text
-from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, column, number, text
+from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, number
+from mosha.connect.sql.layers import Layers, Typed
 from mosha.connect.sql.patterns import like_sql
+from mosha.connect.sql.shifted_dates import shift_date_sql
 
-__all__ = ["Scope", "Typed"]
+__all__ = ["Scope"]
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@dataclass(frozen=True)
-class Typed:
-    """A piece of SQL with its type; a `wild` REAL comes from the data and may be NaN, infinite or too large.
-
-    A `loose` TEXT is a column without a declared type (see `Schema`).
-    """
-
-    node: Node
-    type: Type
-    wild: bool = False
-    loose: bool = False
+LOWER = [(letter, letter.lower()) for letter in string.ascii_uppercase]
+UPPER = [(small, large) for large, small in LOWER]
 
 
-@dataclass
-class Scope:
-    """The rows of one SELECT on its way: where they come from, what their columns are, which of them stay.
-
-    A piece of SQL that is used twice is computed once, as a column of an inner SELECT (`once`). Such columns stand in
-    layers: a column of layer n is computed from columns below it. A predicate is tested as deep as it can be.
-    """
-
-    dialect: Dialect
-    table: Node
-    columns: dict[str, Typed]
-    names: Iterator[str]
-    predicates: list[Node] = field(default_factory=list)
-    layers: list[list[Node]] = field(default_factory=list)
-    depths: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def schema(self) -> Schema:
-        loose = (name for name, typed in self.columns.items() if typed.loose)
-        return Schema({name: typed.type for name, typed in self.columns.items()}, loose=loose)
-
-    def once(self, node: Node) -> Node:
-        """The node as something that may be written twice: a column of an inner SELECT if it is not one already."""
-        if _is_simple(node):
-            return node
-        name, depth = next(self.names), self._depth(node)
-        if depth == len(self.layers):
-            self.layers.append([])
-        self.layers[depth].append(exp.alias_(node, name, quoted=True, copy=False))
-        self.depths[name] = depth + 1
-        return column(name)
-
-    def let(self, node: Node, use: Callable[[Node], Node]) -> Node:
-        """What `use` makes of the node, which is computed once however often it is used."""
-        if _is_simple(node):
-            return use(node)
-        bound = self.dialect.bound(node, self.names, use)
-        return use(self.once(node)) if bound is None else bound
-
-    def _depth(self, node: Node) -> int:
-        """How many layers must stand before the node can be computed."""
-        return max((self.depths.get(found.name, 0) for found in node.find_all(exp.Column)), default=0)
-
-    def dress(self, select: exp.Select) -> exp.Select:
-        """The SELECT with this scope's FROM and WHERE."""
-        tests: list[list[Node]] = [[] for _ in range(len(self.layers) + 1)]
-        for predicate in self.predicates:
-            tests[self._depth(predicate)].append(predicate)
-        table = self.table
-        for layer, conditions in zip(self.layers, tests, strict=False):
-            inner = _from(exp.Select(expressions=[exp.Star(), *layer]), table, conditions)
-            if self.dialect.barrier:
-                inner.set("offset", exp.Offset(expression=exp.Literal.number(0)))
-            table = self.add_alias(inner)
-        return _from(select, table, tests[-1])
-
-    def seal(self) -> None:
-        """Close the layers and predicates so far into the table, before something that looks at many rows."""
-        if self.layers or self.predicates:
-            self.table = self.add_alias(self.dress(exp.Select(expressions=[exp.Star()])))
-            self.predicates, self.layers, self.depths = [], [], {}
-
-    def add_alias(self, query: exp.Select) -> Node:
-        alias = exp.TableAlias(this=exp.Identifier(this=next(self.names), quoted=True))
-        return exp.Subquery(this=query, alias=alias)
+class Scope(Layers):
+    """Layers of rows, over which expressions are compiled."""
 
     def value(self, expression: Expression) -> Typed:
         """An expression over this scope, checked first; the result is never wild."""
@@ -171,48 +99,6 @@ class Scope:
         otherwise = nodes[-1] if case.rest is not None else None
         return Typed(choose(*zip(conditions, nodes, strict=False), otherwise=otherwise), kind)
 
-    def coerce(self, typed: Typed, kind: Type) -> Node:
-        return typed.node if typed.type is kind else self.dialect.to(kind, typed.node)
-
-    def real(self, value: float) -> Node:
-        return self.dialect.literal(float(value), Type.REAL)
-
-    def tame(self, node: Node) -> Node:
-        """NULL in place of NaN, infinities and magnitudes from 2**500 on."""
-        return self.within(node, -LARGEST_REAL, LARGEST_REAL, lambda inside: inside)
-
-    def within(self, node: Node, low: float, high: float, then: Callable[[Node], Node]) -> Node:
-        """`then` of the node where low < node < high, else NULL; no engine takes NaN to be below `high`."""
-        return self.let(node, lambda value: choose((self.between(value, low, high), then(value.copy()))))
-
-    def between(self, node: Node, low: float, high: float) -> Node:
-        return binary(exp.And, binary(exp.GT, node, self.real(low)), binary(exp.LT, node.copy(), self.real(high)))
-
-    def flush(self, node: Node) -> Node:
-        """Zero in place of magnitudes below 2**-500 (and of -0.0), so that products cannot underflow."""
-        zero = self.real(0)
-
-        def flush(value: Node) -> Node:
-            return choose((self.between(value, -SMALLEST_FACTOR, SMALLEST_FACTOR), zero), otherwise=value.copy())
-
-        return self.let(node, flush)
-
-
-def _from(select: exp.Select, table: Node, conditions: list[Node]) -> exp.Select:
-    select.set("from_", exp.From(this=table))
-    if conditions:
-        condition = conditions[0]
-        for other in conditions[1:]:
-            condition = binary(exp.And, condition, other)
-        select.set("where", exp.Where(this=condition))
-    return select
-
-
-def _is_simple(node: Node) -> bool:
-    """Whether a node may as well be written twice."""
-    plain = node.this if isinstance(node, exp.Cast) else node
-    return isinstance(plain, (exp.Column, exp.Literal, exp.Null, exp.Boolean))
-
 
 _Emitter = Callable[[Scope, Call, list[Typed], Type], Node]
 
@@ -263,6 +149,22 @@ def _substring(_: Dialect, nodes: list[Node], expression: Call) -> Node:
     return call("SUBSTRING", nodes[0], *(number(option) for option in expression.options))
 
 
+def _square_root(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
+    def root(value: Node) -> Node:
+        return choose((binary(exp.GTE, value, scope.real(0)), call("SQRT", value.copy())))
+
+    return scope.let(scope.coerce(arguments[0], Type.REAL), root)
+
+
+def _position(dialect: Dialect, nodes: list[Node], expression: Call) -> Node:
+    return dialect.to(Type.INTEGER, dialect.position(nodes[0], expression.options[0]))
+
+
+def _replace(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> Node:
+    replaced = call("REPLACE", arguments[0].node, *(scope.dialect.literal(o, Type.TEXT) for o in expression.options))
+    return scope.let(replaced, scope.dialect.cut_long_text)
+
+
 _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.ADD: arithmetic(exp.Add),
     Operator.SUBTRACT: arithmetic(exp.Sub),
@@ -273,6 +175,7 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.FLOOR: round_to_whole("FLOOR"),
     Operator.CEILING: round_to_whole("CEIL"),
     Operator.ROUND: round_number,
+    Operator.SQUARE_ROOT: _square_root,
     Operator.CLAMP: clamp,
     Operator.BIN: to_bin,
     Operator.GRID: to_grid,
@@ -288,12 +191,14 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.IS_NULL: _function(lambda _, nodes, __: binary(exp.Is, nodes[0], exp.Null())),
     Operator.IN: _in,
     Operator.COALESCE: _coalesce,
-    Operator.LOWER: _function(lambda _, nodes, __: call("TRANSLATE", nodes[0], text(LETTERS), text(LETTERS.lower()))),
-    Operator.UPPER: _function(lambda _, nodes, __: call("TRANSLATE", nodes[0], text(LETTERS.lower()), text(LETTERS))),
+    Operator.LOWER: _function(lambda dialect, nodes, _: dialect.translate(nodes[0], LOWER)),
+    Operator.UPPER: _function(lambda dialect, nodes, _: dialect.translate(nodes[0], UPPER)),
     Operator.TRIM: _function(lambda dialect, nodes, _: dialect.trim(nodes[0])),
-    Operator.LENGTH: _function(lambda dialect, nodes, _: dialect.to(Type.INTEGER, call("LENGTH", nodes[0]))),
+    Operator.LENGTH: _function(lambda dialect, nodes, _: dialect.to(Type.INTEGER, dialect.text_length(nodes[0]))),
     Operator.SUBSTRING: _function(_substring),
     Operator.CONCAT: _concat,
+    Operator.POSITION: _function(_position),
+    Operator.REPLACE: _replace,
     Operator.LIKE: like_sql,
     **dict.fromkeys(
         [
@@ -309,5 +214,6 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     ),
     Operator.TRUNCATE_DATE: _truncate,
     Operator.DAYS_BETWEEN: _days,
+    Operator.SHIFT_DATE: shift_date_sql,
     Operator.CAST: cast_sql,
 }

@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from mosha.connect.language.schema import Type
-from mosha.connect.sql.dialect import Node, Segment, binary, call, text
+from mosha.connect.sql.dialect import Node, Segment, binary, text
+from mosha.connect.sql.layers import Layers, Typed
 
 if TYPE_CHECKING:
     from mosha.connect.language.expression import Call
-    from mosha.connect.sql.expressions import Scope, Typed
 
 __all__ = ["like_sql", "same_letters"]
 
 LAST_CASED = 0x1F000
 
 
-def like_sql(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> Node:
+def like_sql(scope: Layers, expression: Call, arguments: list[Typed], _: Type) -> Node:
     pattern, *folded = expression.options
     node = arguments[0].node
     segments = _segments(pattern)
     if any(folded):
         letters = _variants(segments)
         segments = [[c if c is None else letters.get(c, c) for c in segment] for segment in segments]
-        node = _translate_letters(node, {c: to for c, to in letters.items() if c != to})
+        changed = [(c, to) for c, to in letters.items() if c != to]
+        node = scope.dialect.translate(node, changed) if changed else node
     found = scope.dialect.search(node, segments)
     return _like(node, segments) if found is None else found
 
@@ -81,7 +82,3 @@ def _list_letter_pairs() -> Iterator[tuple[str, str]]:
         lower = c.lower()
         if lower != c and len(lower) == 1:
             yield lower, c
-
-
-def _translate_letters(node: Node, letters: dict[str, str]) -> Node:
-    return call("TRANSLATE", node, text("".join(letters)), text("".join(letters.values()))) if letters else node

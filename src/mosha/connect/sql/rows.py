@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, grid
+from mosha.connect.language.limits import seeds
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.plan.person_steps import OwnerJoin, Pick, Summary, SummaryColumn, Union
 from mosha.connect.plan.relation import (
@@ -21,14 +22,12 @@ from mosha.connect.plan.relation import (
     Relation,
     Scan,
     Where,
-    seeds,
 )
+from mosha.connect.plan.source import Field
 from mosha.connect.sql.arithmetic import narrow
 from mosha.connect.sql.dialect import Dialect, Node, binary, choose, column, number
-from mosha.connect.sql.expressions import Scope, Typed
-
-if TYPE_CHECKING:
-    from mosha.connect.engines.source import Field
+from mosha.connect.sql.expressions import Scope
+from mosha.connect.sql.layers import Typed
 
 __all__ = ["fresh_names", "open_rows", "row_number", "subquery"]
 
@@ -109,12 +108,27 @@ def _join_rows(relation: PublicJoin | PersonJoin | BoundedJoin, dialect: Dialect
     left = open_rows(relation.left, dialect, names)
     right = open_rows(relation.right, dialect, names)
     if isinstance(relation, PublicJoin) and relation.at_most is not None:
-        _keep(right, [right.value(Column(name)).node for _, name in relation.on], relation.at_most, None)
+        _keep(right, _list_compared(relation, right, 1), relation.at_most, None)
     if isinstance(relation, BoundedJoin):
-        _keep(left, [left.value(Column(name)).node for name, _ in relation.on], relation.at_most[0], relation.key)
-        _keep(right, [right.value(Column(name)).node for _, name in relation.on], relation.at_most[1], relation.key)
+        _keep(left, _list_compared(relation, left, 0), relation.at_most[0], relation.key)
+        _keep(right, _list_compared(relation, right, 1), relation.at_most[1], relation.key)
     wanted = list(left.columns), list(relation.right_columns)
     return _join_sides(left, right, relation.on, wanted, getattr(relation, "how", "inner").upper())
+
+
+def _list_compared(relation: PublicJoin | BoundedJoin, scope: Scope, side: int) -> list[Node]:
+    """The keys of one side as the join compares them.
+
+    By a finer equality (whole numbers where the join compares reals, 0.0 beside -0.0) rows would be told apart here
+    that all meet one row of the other side.
+    """
+    schemas = relation.left.schema, relation.right.schema
+    found = []
+    for pair in relation.on:
+        kind = join_types([schema[name] for schema, name in zip(schemas, pair, strict=True)], "a join")
+        node = scope.coerce(scope.value(Column(pair[side])), kind)
+        found.append(scope.flush(node) if kind is Type.REAL else node)
+    return found
 
 
 def _join_sides(

@@ -99,6 +99,9 @@ class _Spark(Dialect):
         first, *inner, last = map(pattern_of, segments)
         return self.matches(node, f"(?s:{first}{''.join(f'(?>.*?{part})' for part in inner)}.*{last})")
 
+    def position(self, node: Node, sought: str) -> Node:
+        return call("INSTR", node, text(sought))
+
     def matches(self, node: Node, pattern: str) -> Node:
         return binary(exp.RegexpLike, node, text(f"\\A(?:{pattern})\\z"))
 
@@ -114,6 +117,13 @@ class _Spark(Dialect):
             return binary(exp.Add, self.to(kind, cast(node, Kind.DATE)), clock)
         day = cast(node, Kind.DATE)
         return self.to(kind, day if unit == "day" else call("TRUNC", day, text(unit)))
+
+    def shift_date(self, node: Node, amount: int, unit: str, kind: Type) -> Node:
+        if unit == "month":
+            return self.to(kind, binary(exp.Add, node, call("MAKE_YM_INTERVAL", number(0), number(amount))))
+        if kind is Type.DATE:
+            return call("DATE_ADD", node, number(amount))
+        return binary(exp.Add, node, call("MAKE_DT_INTERVAL", number(amount)))
 
     def days_between(self, later: Node, earlier: Node) -> Node:
         return cast(call("DATEDIFF", later, earlier), Kind.BIGINT)

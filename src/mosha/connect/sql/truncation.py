@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from mosha.connect.language.limits import seeds
 from mosha.connect.language.schema import Type
 from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Aggregation, Distinct
 from mosha.connect.plan.bounding import Truncate
-from mosha.connect.plan.relation import seeds
 from mosha.connect.sql.dialect import Dialect, Node, binary, call, column, number
 from mosha.connect.sql.rows import row_number, subquery
 from mosha.connect.sql.statement import (

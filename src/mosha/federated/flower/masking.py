@@ -70,7 +70,7 @@ class MaskedSteps:
             raise RunError("federated.rounds_used_up")
         context.state[self.name] = ConfigRecord({"rounds": rounds + 1})
 
-    def _keys(self, message: Any, context: Any, config: dict[str, Any]) -> Any:
+    def _keys(self, message: object, context: Any, config: dict[str, Any]) -> Any:
         numbers = {name: int(config[name]) for name in ("neighbours", "threshold", "survivors", "width")}
         agreed = str(config.get("agreed", ""))
         session = Session(label=config["label"], order=tuple(config["order"]), agreed=agreed, **numbers)

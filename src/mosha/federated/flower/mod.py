@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, MissingExtra, MoshaError, RunError
-from mosha.federated.client_side import ClientSide
 from mosha.federated.layout import Layout
+from mosha.federated.plans.client_side import ClientSide
+from mosha.federated.plans.shared_noise import Distributed
 from mosha.federated.secure.keys import Ring
-from mosha.federated.shared_noise import Distributed
 from mosha.noise import secure
 
 try:
@@ -54,6 +54,11 @@ def flower_mod(
         That of the plan: the reply of the wrapped app, its metrics and errors included, stays on the client: an app
         that breaks reports zeros, with the usual noise at the usual price. What leaves is a paid
         report, or a masked sum with noise. A Distributed client takes part in no more rounds than the plan pays for.
+
+    >>> from mosha.federated import Distributed
+    >>> plan = Distributed(rounds=2, clients=50, survivors=30, clip=1.0, coordinates=4).calibrate(epsilon=5, delta=1e-5)
+    >>> callable(flower_mod(plan))
+    True
     """
     if not isinstance(plan, ClientSide | Distributed):
         raise InvalidParameter("federated.plan_not_for_clients", parameter="plan")
@@ -79,7 +84,7 @@ def _train_locally(message: Any, context: Any, call: Call) -> NDArray[np.float64
         reply = call(message, context)
         if not reply.has_error():
             for record in reply.content.array_records.values():
-                change = layout.change(arrays_of(record), layout.flat(sent))
+                change = layout.change(arrays_of(record), layout.flatten(sent))
                 break
     except Exception:  # noqa: BLE001  (what the app says in an error, and that it failed, stays on the client)
         change = None

@@ -27,7 +27,7 @@ def arrays_of(record: Any) -> dict[str, NDArray[Any]]:
     return {name: array.numpy() for name, array in record.items()}
 
 
-def record_of(arrays: Mapping[str, NDArray[Any]], config: Mapping[str, Any] | None = None) -> Any:
+def record_of(arrays: Mapping[str, NDArray[np.generic]], config: Mapping[str, Any] | None = None) -> Any:
     """Arrays as a record; with a configuration, as the records of a message."""
     record = ArrayRecord({name: Array(np.ascontiguousarray(array)) for name, array in arrays.items()})
     if config is None:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.release import Receipt
-from mosha.federated.client_side import ClientSide
 from mosha.federated.clipping import STEPS
 from mosha.federated.federation import Ask
+from mosha.federated.plans.client_side import ClientSide
 from mosha.federated.training import Round, Spending
 from mosha.noise import secure
 

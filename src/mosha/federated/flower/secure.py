@@ -1,4 +1,4 @@
-"""Distributed plans on Flower: secure aggregation as four messages to each node."""
+"""Plans with noise in shares on Flower: secure aggregation as four messages to each node."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 from mosha.core.errors import SourceUnavailable
 from mosha.federated.federation import Ask
 from mosha.federated.flower.records import STAGE, message_of
+from mosha.federated.plans.secure_plan import Opened, SecurePlan
 from mosha.federated.secure.client import Shares
 from mosha.federated.secure.keys import PublicKeys
-from mosha.federated.secure.rotation import Rotation
 from mosha.federated.secure.server import SecureServer
 from mosha.federated.secure.session import Session
-from mosha.federated.shared_noise import Distributed, Opened
 from mosha.noise import secure
 
 __all__ = ["MASKED", "SecureNodes", "opened_sum"]
@@ -27,7 +26,7 @@ Exchange = Callable[[dict[Hashable, Any]], dict[Hashable, Any]]
 class SecureNodes:
     """A `SecureFederation` of connected nodes: the server passes letters on and opens the sum alone."""
 
-    def __init__(self, plan: Distributed, nodes: Any) -> None:
+    def __init__(self, plan: SecurePlan, nodes: Any) -> None:
         self.plan, self.nodes = plan, nodes
 
     def clients(self) -> Sequence[Hashable]:
@@ -36,7 +35,7 @@ class SecureNodes:
 
     def secure_sum(self, chosen: Sequence[Hashable], ask: Ask) -> Opened:
         """The opened sum of the updates of those who survive."""
-        width = Rotation(ask.weights.size, b"").width
+        width = self.plan.width(ask.weights.size)
 
         def terms(members: list[int]) -> Session:
             return self.plan.session(members, width, secure())

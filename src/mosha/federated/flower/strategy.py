@@ -14,12 +14,12 @@ from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import non_negative, positive, positive_integer
 from mosha.federated.checkpoint import Checkpoint
-from mosha.federated.client_side import ClientSide
 from mosha.federated.federation import Ask, Block
 from mosha.federated.flower.records import arrays_of, record_of
 from mosha.federated.layout import Layout
-from mosha.federated.server_side import ServerSide
-from mosha.federated.shared_noise import Distributed
+from mosha.federated.plans.client_side import ClientSide
+from mosha.federated.plans.secure_plan import SecurePlan
+from mosha.federated.plans.server_side import ServerSide
 from mosha.federated.training import History, Round, train
 
 try:
@@ -33,7 +33,7 @@ except ImportError:
 __all__ = ["FlowerStrategy", "flower"]
 
 _RETRIES = 2  # of a round that too few clients survived, or that the network lost
-FederatedPlan = ServerSide | ClientSide | Distributed
+FederatedPlan = ServerSide | ClientSide | SecurePlan
 
 
 def flower(
@@ -46,15 +46,17 @@ def flower(
     patience: float = 600.0,
     on_round: Callable[[Round], None] | None = None,
     secret: str | os.PathLike[str] | None = None,
+    shared: Sequence[str] | None = None,
 ) -> FlowerStrategy:
     """A strategy for a Flower ServerApp: `strategy.start(grid=grid, initial_arrays=arrays)` pays and runs the plan.
 
     With ServerSide the ClientApp needs no change. With ClientSide and Distributed it gets one modifier,
-    `ClientApp(mods=[mosha.federated.flower_mod(plan, ...)])`, because there the promise is kept on the client.
+    `ClientApp(mods=[mosha.federated.flower_mod(plan, ...)])`, because there the promise is kept on the client; with
+    DistributedExamples its train function is `mosha.federated.flower_examples(plan, build)`.
 
     Args:
         plan: what to run; its noise must have been chosen.
-        account: who pays, for ServerSide and Distributed. With ClientSide every client pays from an account of its own.
+        account: who pays, for all plans but ClientSide. With ClientSide every client pays from an account of its own.
         key: makes the payment idempotent: a server that was killed goes on after its last round and pays nothing more.
         checkpoint: a folder for the initial and the latest model; with a key, what a restarted server begins with.
         wait_for: how many nodes to wait for before the first round. Fewer clients than planned are no error: sums are
@@ -62,10 +64,19 @@ def flower(
         patience: for how many seconds to wait for them.
         on_round: called after each round, for progress.
         secret: a file for the secret of correlated noise, which a restarted server makes it again from; see `train`.
+        shared: names of the arrays that travel and are trained together; the others stay on the clients, each with its
+            own (personalization). All of them without it.
 
     Guarantee:
         That of the plan. Clients' metrics are data of theirs: they are not released, logged or used. Evaluation on
         clients is not run, for the same reason; `evaluate_fn` runs on the server, on public data, and is free.
+
+    >>> import mosha
+    >>> from mosha.federated import ServerSide
+    >>> plan = ServerSide(rounds=2, clients=50, rate=0.5, clip=1.0).calibrate(epsilon=5, delta=1e-5)
+    >>> account = mosha.Ledger.memory().account("phones", unit=mosha.Client(), epsilon=5, delta=1e-5)
+    >>> type(flower(plan, account)).__name__
+    'FlowerStrategy'
     """
     if not isinstance(plan, FederatedPlan):
         raise InvalidParameter("federated.plan_not_for_flower", parameter="plan", spent="nothing")
@@ -74,8 +85,11 @@ def flower(
     wait_for, patience = positive_integer("wait_for", wait_for), non_negative("patience", patience)
     if on_round is not None and not callable(on_round):
         raise InvalidParameter("federated.on_round_not_a_function", parameter="on_round", spent="nothing")
+    if shared is not None and (isinstance(shared, str) or not shared or not all(isinstance(n, str) for n in shared)):
+        raise InvalidParameter("federated.shared_not_names", parameter="shared", spent="nothing")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
-    return FlowerStrategy(plan, account, key, kept, wait_for, patience, on_round, secret)
+    names = None if shared is None else tuple(shared)
+    return FlowerStrategy(plan, account, key, kept, wait_for, patience, on_round, secret, names)
 
 
 class FlowerStrategy(Strategy):
@@ -91,7 +105,9 @@ class FlowerStrategy(Strategy):
         patience: float,
         on_round: Callable[[Round], None] | None,
         secret: str | os.PathLike[str] | None,
+        shared: tuple[str, ...] | None = None,
     ) -> None:
+        self.shared = shared
         self.plan, self.account, self.key, self.checkpoint = plan, account, key, checkpoint
         self.wait_for, self.patience, self.on_round, self.secret = wait_for, patience, on_round, secret
         self.history = History(name=type(plan).__name__)
@@ -115,7 +131,7 @@ class FlowerStrategy(Strategy):
             )
         _check(grid, initial_arrays, train_config, evaluate_fn)
         timeout = positive("timeout", timeout)
-        initial = arrays_of(initial_arrays)
+        initial = self._take_shared(arrays_of(initial_arrays))
         if self.checkpoint is not None:
             initial = self.checkpoint.initial(initial)
         layout = Layout.of(initial)
@@ -125,12 +141,20 @@ class FlowerStrategy(Strategy):
         if evaluate_fn is not None and (found := evaluate_fn(0, record_of(initial))) is not None:
             result.evaluate_metrics_serverapp[0] = found
         nodes.wait(self.wait_for, self.patience)
-        for done in self._rounds(nodes, layout.flat(initial)):
+        for done in self._rounds(nodes, layout.flatten(initial)):
             arrays = layout.arrays(done.weights, initial)
             self._note(done, arrays, result, evaluate_fn)
             if done.number == rounds:
                 break
         return result
+
+    def _take_shared(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """The arrays that travel."""
+        if self.shared is None:
+            return arrays
+        if not set(self.shared) <= set(arrays):
+            raise InvalidParameter("federated.shared_not_names", parameter="shared", spent="nothing")
+        return {name: array for name, array in arrays.items() if name in self.shared}
 
     def _note(self, done: Round, arrays: dict[str, NDArray[Any]], result: Result, evaluate_fn: Any) -> None:
         result.arrays = record_of(arrays)
@@ -152,7 +176,7 @@ class FlowerStrategy(Strategy):
 
             return collect_reports(self.plan, nodes, weights)
         federation: Any = nodes
-        if isinstance(self.plan, Distributed):
+        if isinstance(self.plan, SecurePlan):
             from mosha.federated.flower.secure import SecureNodes  # noqa: PLC0415  (the other half of this module)
 
             federation = SecureNodes(self.plan, nodes)
@@ -195,23 +219,28 @@ class _Nodes(Network):
     """The connected nodes as a federation: sends the model, receives models, forms differences."""
 
     def __init__(
-        self, grid: Any, layout: Layout, initial: dict[str, NDArray[Any]], timeout: float, config: dict[str, Any]
+        self,
+        grid: object,
+        layout: Layout,
+        initial: dict[str, NDArray[np.generic]],
+        timeout: float,
+        config: dict[str, Any],
     ) -> None:
         super().__init__(grid, timeout)
         self.layout, self.initial, self.config = layout, initial, config
 
-    def asking(self, ask: Ask, **more: Any) -> Any:
+    def asking(self, ask: Ask, **more: object) -> Any:
         """The records that a round sends: the model and the configuration."""
         arrays = self.layout.arrays(np.asarray(ask.weights, np.float64), self.initial)
         return record_of(arrays, {**self.config, "server-round": ask.number, **more})
 
-    def sent(self, ask: Ask) -> NDArray[np.float64]:
+    def round_weights(self, ask: Ask) -> NDArray[np.float64]:
         """The weights as clients get them, after rounding to the model's types."""
-        return self.layout.flat(self.layout.arrays(np.asarray(ask.weights, np.float64), self.initial))
+        return self.layout.flatten(self.layout.arrays(np.asarray(ask.weights, np.float64), self.initial))
 
     def updates(self, chosen: Sequence[Hashable], ask: Ask) -> Iterable[Block]:
         content = self.asking(ask)
-        sent = self.sent(ask)
+        sent = self.round_weights(ask)
         for node, records in self.exchange(dict.fromkeys(chosen, content)).items():
             change = self.layout.change(records.arrays, sent)
             if change is not None:

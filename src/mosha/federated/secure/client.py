@@ -48,12 +48,22 @@ def mask_context(session: Session, one: int, other: int) -> tuple[bytes, ...]:
 class SecureClient:
     """One client in one round; its keys and its mask are fresh and die with the object.
 
+    Methods take the number of this `member`, a source of randomness `rng`, the `roster` of all keys, the `letters` of
+    the others, the `values` to be added, and the `survivors` who are still there.
+
     Guarantee:
         What leaves is the input plus a mask that is uniform for whoever lacks the seed of the client's own mask or the
         keys of all its surviving honest neighbours (`secure_aggregation.md`). Each step is answered once. The client
         answers `unmask` only if it is itself among the survivors, they are at least `session.survivors`, all of
         them are members, and at least `threshold` of its neighbours are; of every neighbour it gives the share of the
         seed or of the key, never both, because a neighbour is in the list or not.
+
+    >>> from mosha.federated import Session
+    >>> from mosha.noise import secure
+    >>> session = Session.begin(range(1, 5), neighbours=2, survivors=2, width=3, rng=secure())
+    >>> client = SecureClient(1, session, secure())
+    >>> SecureClient.from_bytes(client.to_bytes(), secure()).keys == client.keys
+    True
     """
 
     def __init__(self, member: int, session: Session, rng: Rng) -> None:

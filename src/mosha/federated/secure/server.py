@@ -18,9 +18,29 @@ __all__ = ["SecureServer"]
 class SecureServer:
     """One round on the server. Members may vanish after every step; what the others sent still sums up exactly.
 
+    `session` is what all agreed on. Methods take the `member` who sends, and what it sends: `keys`, `letters` to
+    others, masked `values`, `shares` of those who left.
+
     Guarantee:
         If the steps were followed, `total` is the sum modulo 2**32 of the inputs of all survivors, exactly: masks of
         pairs cancel, own masks and masks shared with the vanished are computed and taken away.
+
+    >>> import numpy as np
+    >>> from mosha.federated import SecureClient, Session
+    >>> from mosha.noise import secure
+    >>> session = Session.begin(range(1, 5), neighbours=2, survivors=2, width=3, rng=secure())
+    >>> server = SecureServer(session)
+    >>> clients = {member: SecureClient(member, session, secure()) for member in range(1, 5)}
+    >>> for member, client in clients.items():
+    ...     server.add_keys(member, client.keys)
+    >>> for member, client in clients.items():
+    ...     server.add_letters(member, client.share(server.roster))
+    >>> for member, client in clients.items():
+    ...     server.add_masked(member, client.mask(np.full(3, member, np.uint32), server.letters_to(member)))
+    >>> for member in server.survivors:
+    ...     server.add_shares(member, clients[member].unmask(server.survivors))
+    >>> server.total().tolist()
+    [10, 10, 10]
     """
 
     def __init__(self, session: Session) -> None:

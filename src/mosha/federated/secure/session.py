@@ -28,6 +28,10 @@ class Session:
         survivors: fewer than so many masked inputs are never opened.
         width: how many integers modulo 2**32 are summed.
         agreed: the fingerprint of the plan or question that noise and price come from; each client has its own copy.
+
+    >>> from mosha import noise
+    >>> Session.begin(range(1, 6), neighbours=4, survivors=3, width=2, rng=noise.secure()).width
+    2
     """
 
     label: bytes

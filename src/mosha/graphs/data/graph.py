@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 
 __all__ = ["AnyGraph", "Graph", "kernels"]
 
@@ -58,6 +59,7 @@ class AnyGraph(Protocol):
     def projected_degrees(self, bound: int) -> Integers: ...
 
 
+@explain_wrong_calls
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """Vertices 0, ..., n - 1, in the order of their labels; the neighbours of each as a sorted row.

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.options import ArcReading, choose
 from mosha.graphs.data.edge_lists import Ends, ends_in_file, ends_in_rows, ends_in_table
 from mosha.graphs.data.graph import MOST_VERTICES, Graph
@@ -32,6 +33,7 @@ NO_EDGE_LISTS = (".json", ".jsonl", ".ndjson", ".xml", ".graphml", ".gexf", ".gm
 """Names of files whose lines are no pairs."""
 
 
+@explain_wrong_calls
 def read(
     source: object, *, vertices: object = None, directed: ArcReading = "refuse", columns: tuple[str, str] | None = None
 ) -> Graph:
@@ -83,7 +85,7 @@ def _read_object(source: Any, directed: ArcReading) -> tuple[Ends, Any] | None:
 class _Numbered:
     """Labels of vertices whose edges are numbers already."""
 
-    def __init__(self, labels: list[Any]) -> None:
+    def __init__(self, labels: list[object]) -> None:
         self.labels = labels
 
 

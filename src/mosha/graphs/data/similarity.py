@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.graphs.data.graph import Graph, kernels
 from mosha.graphs.data.louvain import find_communities, modularity
 
@@ -88,6 +89,7 @@ def _divergence(truth: NDArray[Any], other: NDArray[Any]) -> float:
     return float((p * np.log((p + _EMPTY) / (q + _EMPTY))).sum())
 
 
+@explain_wrong_calls
 def similarity(original: Graph | dict[str, Any], synthetic: Graph | dict[str, Any]) -> dict[str, float]:
     """The error of a synthetic graph in each metric, zero for the original itself; the original must be public.
 

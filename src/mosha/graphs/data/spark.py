@@ -69,7 +69,7 @@ class SparkGraph:
     labels: tuple[Any, ...] | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, frame: Any, *, vertices: Any, columns: tuple[str, str] | None) -> SparkGraph:
+    def of(cls, frame: Any, *, vertices: object, columns: tuple[str, str] | None) -> SparkGraph:
         """Cleaned edges: loops dropped, repetitions in either direction merged, ends that are no vertices left out."""
         from pyspark.sql import functions as f  # noqa: PLC0415  (Spark is heavy)
 

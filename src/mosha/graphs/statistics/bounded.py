@@ -8,6 +8,7 @@ from typing import Any
 
 from mosha.core.events import DiscreteLaplace, Pure
 from mosha.core.measurement import Measurement
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node
 from mosha.graphs.data.graph import AnyGraph, Graph
@@ -99,6 +100,7 @@ def _picture(measurement: Measurement, answer: Any, bar: Any) -> Any:
     return measurement.draw(answer["value"], bar)
 
 
+@explain_wrong_calls
 def projection_bias(graph: Graph, bounds: Any) -> dict[int, float]:
     """The part of the edges of a *public* graph that is lost when degrees are bounded.
 

@@ -74,10 +74,10 @@ def _scale_answer(measurement: Measurement, factor: float, title: str) -> Measur
     """The same number in another unit."""
     error: Any = measurement.error
 
-    def scaled(confidence: float, answer: Any) -> Any:
+    def scale_error(confidence: float, answer: Any) -> Any:
         return error(confidence, None if answer is None else answer / factor) * factor
 
-    return replace(measurement.map(lambda value: value * factor), error=scaled, draw=make_drawing(title, None))
+    return replace(measurement.map(lambda value: value * factor), error=scale_error, draw=make_drawing(title, None))
 
 
 def density(unit: Unit, epsilon: float, *, count: int) -> Measurement:

@@ -197,7 +197,7 @@ def _clean_counts(
 ) -> Measurement:
     """Counts under a bound, post-processed; the bar of the result, given the one that all counts keep at once."""
 
-    def told(answer: Any) -> Any:
+    def add_vertices(answer: Any) -> Any:
         value, vertices = clean(answer["value"], answer["max_degree"])
         return {**answer, "value": value, "vertices": vertices}
 
@@ -210,7 +210,7 @@ def _clean_counts(
 
     draw = _curve("degrees at node level", "degree", "")
     return replace(
-        noisy.map(told),
+        noisy.map(add_vertices),
         error=None if bar is None else error,
         draw=lambda answer, error: draw(answer["value"], error),
     )

@@ -11,17 +11,17 @@ import numpy as np
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.statistic import fingerprint
 from mosha.graphs.data.graph import AnyGraph
-from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, spread_event, widen
+from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, split_confidence, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.noise import bernoulli_exp, geometric, uniform
 from mosha.noise.comparison import falls_below
-from mosha.noise.words import word
+from mosha.noise.generators.words import word
 
 __all__ = ["Rungs", "ladder"]
 
@@ -152,8 +152,8 @@ def ladder(statistic: SubgraphCount, *, unit: Unit, epsilon: float) -> Measureme
         return {"value": min(max(noisy, 0), statistic.most), "spread": draw_spread(widths, share, rng)}, state
 
     def error(confidence: float, answer: object) -> float:
-        half = 1 - (1 - confidence) / 2
-        return rungs.quantile(widen(answer, statistic, share, half), half)
+        of_width, of_noise = split_confidence(confidence)
+        return rungs.quantile(widen(answer, statistic, share, of_width), of_noise)
 
     return Measurement(
         unit=unit,

@@ -67,7 +67,7 @@ def triangles_capped_at_edges(graph: Graph, cap: int) -> int:
     return _optimum(numbered, np.bincount(numbered.ravel(), minlength=known.size), cap)
 
 
-def _optimum(listed: NDArray[Any], counts: NDArray[Any], cap: int) -> int:
+def _optimum(listed: NDArray[np.generic], counts: NDArray[Any], cap: int) -> int:
     """Only triangles that touch a crowded vertex are in the programme, grouped by which crowded vertices they touch."""
     crowded = counts > cap
     if not crowded.any():

@@ -50,7 +50,7 @@ def node_components(unit: Node, epsilon: float) -> Measurement:
     if Fraction(multiplier) * (bounds[-1] + 2) > LARGEST_SCALE:
         raise InvalidParameter("graphs.epsilon_too_small", parameter="epsilon")
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: Any, data: Any, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         steps = [bound + 2 for bound in bounds]
         forests = [bounded_forest(data, bound) for bound in bounds]

@@ -60,7 +60,7 @@ def node_triangles(unit: Node, epsilon: float) -> Measurement:
     if Fraction(multiplier) * (caps[-1] + 2) > LARGEST_SCALE:
         raise InvalidParameter("graphs.epsilon_too_small", parameter="epsilon")
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Any, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         values = capped_triangles_at(data, caps)
         i = choose_bound(values, [cap + 2 for cap in caps], epsilon=choice, noise=rest, rng=rng)

@@ -9,13 +9,13 @@ from typing import Any
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx, Pure
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.statistic import fingerprint
 from mosha.graphs.data.graph import AnyGraph
-from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, spread_event, widen
+from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, split_confidence, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.smooth_sensitivity import LEAST_SCALE, smooth_bound
@@ -103,9 +103,9 @@ def smooth(
         return {"value": value, "spread": draw_spread(widths, share, rng)}, state
 
     def error(confidence: float, answer: object) -> float:
-        half = 1 - (1 - confidence) / 2
-        wide = float(scale(widen(answer, statistic, share, half)))
-        return float(laplace_width(wide, half)) if delta else cauchy_width(wide, half)
+        of_width, of_noise = split_confidence(confidence)
+        wide = float(scale(widen(answer, statistic, share, of_width)))
+        return float(laplace_width(wide, of_noise)) if delta else cauchy_width(wide, of_noise)
 
     return Measurement(
         unit=unit,

@@ -253,7 +253,7 @@ class CumulativeDegrees:
         bound = _check_length(self.bound + 1, unit)
         return _make_sensitivity(bound + 1, bound + self.weight, bound + self.weight)
 
-    def evaluate(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: object, unit: Unit) -> Steps:
         counts = np.cumsum(DegreeHistogram(self.bound + 1).evaluate(data, unit))
         counts[-1] *= self.weight
         return counts

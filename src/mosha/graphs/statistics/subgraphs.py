@@ -62,7 +62,7 @@ class SubgraphCount:
     def global_sensitivity(self) -> int:
         return self.parts * math.comb(self.cap, self.order)
 
-    def evaluate(self, graph: Any) -> int:
+    def evaluate(self, graph: object) -> int:
         raise NotImplementedError
 
     def widths(self, graph: AnyGraph) -> tuple[int, ...]:

@@ -70,6 +70,11 @@ class NoisyAdjacency:
 
     Guarantee:
         Everything here is a function of what was released: no method knows how many edges there truly are.
+
+    >>> import numpy as np
+    >>> released = NoisyAdjacency(vertices=4, cells=np.array([0, 3]), flipped=0.1, edges=2)
+    >>> released.estimate_edges() > 0
+    True
     """
 
     vertices: int
@@ -101,7 +106,7 @@ class NoisyAdjacency:
         more = generator.permutation(np.flatnonzero(~said))[: wanted - self.cells.size]
         return Graph.of(pairs_of_cells(np.concatenate([self.cells, more])), vertices=self.vertices)
 
-    def unbiased(self) -> float:
+    def estimate_edges(self) -> float:
         """The number of edges that the matrix alone points to."""
         total = self.vertices * (self.vertices - 1) / 2
         return (self.cells.size - total * self.flipped) / (1 - 2 * self.flipped)

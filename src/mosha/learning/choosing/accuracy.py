@@ -69,7 +69,7 @@ class Correct:
             )
         return Sensitivity(l0=count, l1=count * rows, l2=root_up(count * rows**2), linf=rows, span=2 * rows)
 
-    def evaluate(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: object, unit: Unit) -> Steps:
         features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
         right = np.column_stack([self._count_right(model, features, codes) for model in self.models.values()])
@@ -77,14 +77,14 @@ class Correct:
             right = right[keep_at_most(rows_per_unit(unit), persons, right)]
         return np.asarray(right.sum(axis=0, dtype=np.int64))
 
-    def _count_right(self, model: Predict, features: Any, codes: NDArray[np.intp]) -> NDArray[np.int64]:
+    def _count_right(self, model: Predict, features: object, codes: NDArray[np.intp]) -> NDArray[np.int64]:
         said = label_codes(model(features), self.classes) if codes.size else codes
         if said.size != codes.size:
             raise DataError("learning.label_of_each")
         return np.asarray((said == codes) & (codes >= 0), np.int64)
 
 
-def validation_parts(data: Any, unit: Unit) -> tuple[Any, Any, Any]:
+def validation_parts(data: object, unit: Unit) -> tuple[Any, Any, Any]:
     if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
         raise DataError("learning.validation_pair")
     persons = data[2] if len(data) == 3 else None
@@ -96,7 +96,7 @@ def validation_parts(data: Any, unit: Unit) -> tuple[Any, Any, Any]:
 def accuracy(
     predict: Predict,
     *,
-    classes: Sequence[Any],
+    classes: Sequence[object],
     examples: int,
     unit: Unit,
     epsilon: float | None = None,
@@ -104,6 +104,14 @@ def accuracy(
     rho: float | None = None,
 ) -> Measurement:
     """The share of validation examples that a released model gets right, with its error bar.
+
+    Args:
+        predict: rows -> a class for each.
+        classes: the labels, declared in advance.
+        unit: whose presence is hidden.
+        epsilon: the price, or
+        delta: together with epsilon, or
+        rho: the price in zero-concentrated privacy.
 
     Guarantee:
         Noise on a count that one example moves by one (`Correct`), divided by the declared number of
@@ -127,7 +135,7 @@ def accuracy(
     else:
         inner = gaussian(right, unit=unit, rho=rho)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[float, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[float, Any]:
         noisy, state = inner.step(state, data, ask, rng)
         return min(1.0, max(0.0, float(noisy[0]) / count)), state
 
@@ -145,6 +153,15 @@ def accuracy_interval(release: Release, *, examples: int, confidence: float = 0.
     Guarantee:
         Half of what may be missed goes to the noise, half to Clopper and Pearson's exact interval for the number
         of right answers among `examples` independent ones. Post-processing.
+
+    >>> import numpy as np
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("test", unit=mosha.Example(), epsilon=10)
+    >>> asked = accuracy(lambda rows: rows > 0, classes=[False, True], examples=100, unit=mosha.Example(), epsilon=10)
+    >>> with account.open(asked) as run:
+    ...     release = run.step((np.arange(-50, 50), np.arange(-50, 50) > 0))
+    >>> accuracy_interval(release, examples=100)[0] > 0.5
+    True
     """
     from scipy.special import betaincinv  # noqa: PLC0415  (only where an interval is asked for)
 
@@ -159,7 +176,7 @@ def accuracy_interval(release: Release, *, examples: int, confidence: float = 0.
 
 
 def choose_model(
-    models: Mapping[str, Predict], *, classes: Sequence[Any], unit: Unit, epsilon: float, bounded_range: bool = False
+    models: Mapping[str, Predict], *, classes: Sequence[object], unit: Unit, epsilon: float, bounded_range: bool = False
 ) -> Measurement:
     """The name of the model that is (nearly) most often right on private validation examples.
 

@@ -69,7 +69,7 @@ class ConfidenceTable:
         return Histogram(keys=self.labels).sensitivity(unit)
 
     @np.errstate(all="ignore")
-    def evaluate(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: object, unit: Unit) -> Steps:
         features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
         table = np.asarray(self.model(features) if codes.size else np.zeros((0, len(self.classes))), np.float64)
@@ -86,7 +86,12 @@ class ConfidenceTable:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A released table of confidences; everything here is post-processing."""
+    """A released table of confidences; everything here is post-processing.
+
+    >>> table = Calibration(wrong=np.array([5.0, 1.0]), right=np.array([5.0, 9.0]), least=0.5)
+    >>> table.confidence.tolist(), table.accuracy.tolist()
+    ([0.625, 0.875], [0.5, 0.9])
+    """
 
     wrong: NDArray[np.float64]
     right: NDArray[np.float64]
@@ -126,13 +131,21 @@ class Calibration:
 def calibration(
     model: Probabilities,
     *,
-    classes: Sequence[Any],
+    classes: Sequence[object],
     unit: Unit,
     epsilon: float,
     delta: float = 0.0,
     bins: int = 10,
 ) -> Measurement:
     """A private table of how sure a model is and how often it is right; `Calibration(...)` of it tells the rest.
+
+    Args:
+        model: rows -> the probability of each class.
+        classes: the labels, declared in advance.
+        unit: whose presence is hidden.
+        epsilon: the price.
+        delta: together with epsilon.
+        bins: into so many equal parts probabilities are split.
 
     Guarantee:
         Noise on the cells of `ConfidenceTable`; negative cells are set to zero afterwards.
@@ -158,7 +171,7 @@ def calibration(
     return replace(inner, step=step, error=None, draw=None, name="calibration")
 
 
-def with_temperature(probabilities: Any, temperature: float) -> NDArray[np.float64]:
+def with_temperature(probabilities: object, temperature: float) -> NDArray[np.float64]:
     """Probabilities of classes, softened (above 1) or sharpened (below 1): p^(1/T), again summing to one.
 
     >>> with_temperature([[0.9, 0.1]], 2.0).round(3).tolist()

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.exact.bounding import hash_name, identify, rows_per_unit, to_array
-from mosha.exact.statistic import Sensitivity, Steps, fingerprint, root_up
+from mosha.exact.statistic import Sensitivity, Steps, root_up
 from mosha.learning.linear.descent import gaussian_budget
 from mosha.learning.linear.rows import label_codes
 from mosha.mechanisms import gaussian
@@ -71,12 +72,12 @@ class Votes:
             span=2 * reached,
         )
 
-    def evaluate(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: object, unit: Unit) -> Steps:
         del unit
         return np.asarray(data, np.int64)
 
 
-def deal(count: int, rows: Any, labels: Any, persons: Any = None) -> NDArray[np.intp]:
+def deal(count: int, rows: object, labels: object, persons: object = None) -> NDArray[np.intp]:
     """To which of `count` teachers each example goes: by a hash of its person, or of the example itself.
 
     Guarantee:
@@ -99,7 +100,7 @@ def teachers_labels(
     teach: Teach,
     *,
     teachers: int,
-    classes: Sequence[Any],
+    classes: Sequence[object],
     questions: int,
     unit: Unit,
     epsilon: float | None = None,
@@ -111,6 +112,17 @@ def teachers_labels(
 
     `teach(X, y)` trains one teacher and gives its function from inputs to labels. A teacher that fails, for want of
     examples or otherwise, casts no vote.
+
+    Args:
+        teach: (X, y) -> what one teacher predicts.
+        questions: how many public inputs are labelled.
+        teachers: how many of them; each learns from people of its own.
+        classes: the labels, declared in advance.
+        unit: whose presence is hidden.
+        epsilon: the price, or
+        delta: together with epsilon, or
+        rho: the price in zero-concentrated privacy, or
+        mu: the price in Gaussian privacy.
 
     Guarantee:
         By `deal` a unit reaches at most the teachers that `Votes` counts; a teacher is a function of its own part
@@ -135,7 +147,7 @@ def teachers_labels(
     each = math.sqrt(float(Fraction(budget) ** 2 / asked)) * (1 - 2.0**-50)
     one = gaussian(votes, unit=unit, mu=each)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: Any, rng: Rng) -> tuple[Any, Any]:
         if ask is None or len(ask) > asked:
             raise InvalidParameter("learning.questions_paid", asked=asked)
         counts = _count_votes(teach, count, votes.classes, data, ask, unit)
@@ -153,7 +165,7 @@ def teachers_labels(
 
 
 def _count_votes(
-    teach: Teach, count: int, classes: tuple[Any, ...], data: Any, ask: Any, unit: Unit
+    teach: Teach, count: int, classes: tuple[Any, ...], data: object, ask: Any, unit: Unit
 ) -> NDArray[np.int64]:
     """The votes (questions by classes) of all teachers."""
     if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
@@ -171,7 +183,7 @@ def _count_votes(
     return counts
 
 
-def _ask_teacher(teach: Teach, rows: Any, labels: Any, ask: Any, classes: tuple[Any, ...]) -> NDArray[np.intp]:
+def _ask_teacher(teach: Teach, rows: object, labels: object, ask: Any, classes: tuple[object, ...]) -> NDArray[np.intp]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning of a teacher speaks of one part of the data

@@ -16,13 +16,14 @@ from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import Plan, Selected, ZeroConcentrated
+from mosha.core.fingerprint import fingerprint
 from mosha.core.guarantee import Approx
 from mosha.core.measurement import Measurement
 from mosha.core.number import real
+from mosha.core.options import RunsName
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
-from mosha.exact.statistic import fingerprint
 from mosha.learning.choosing.selection_runs import number_of_runs
 from mosha.noise import uniform
 
@@ -37,7 +38,7 @@ def best_of_random_runs(
     score: Score,
     score_event: Event = NOTHING,
     mean: float,
-    distribution: str = "negative-binomial",
+    distribution: RunsName = "negative-binomial",
     shape: float = 1.0,
     delta: float | None = None,
 ) -> Measurement:
@@ -72,7 +73,7 @@ def best_of_random_runs(
     run = _dearest([candidate.event for candidate in measurements])
     event = Selected(run if score_event == NOTHING else run + score_event, mean, distribution, shape)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         training, validation = data if score_event != NOTHING else (data, None)
         best: tuple[Any, int] | None = None
         kept: Any = None
@@ -95,7 +96,7 @@ def best_of_random_runs(
     )
 
 
-def _judge_candidate(given: Any, unit: Unit, score_event: Event, validation: Any, rng: Rng) -> float:
+def _judge_candidate(given: object, unit: Unit, score_event: Event, validation: object, rng: Rng) -> float:
     if score_event == NOTHING:
         if isinstance(given, Measurement):
             raise InvalidParameter("learning.score_needs_price", parameter="score_event")
@@ -128,7 +129,11 @@ def _dearest(events: list[Event]) -> Event:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The chosen candidate. `receipt` is None for a search that nobody paid for."""
+    """The chosen candidate. `receipt` is None for a search that nobody paid for.
+
+    >>> SearchResult("small", answer=None, score=0.8).receipt is None
+    True
+    """
 
     name: str
     answer: Any
@@ -155,8 +160,17 @@ class SearchResult:
         return f"<{word} search: {self.name!r}, score {self.score:.6g}>"
 
 
-def search(measurement: Measurement, data: Any, *, account: Account, key: str | None = None) -> SearchResult | None:
-    """Pay for a search made by `best_of_random_runs`, and run it; None where a Poisson number of runs was zero."""
+def search(measurement: Measurement, data: object, *, account: Account, key: str | None = None) -> SearchResult | None:
+    """Pay for a search made by `best_of_random_runs`, and run it; None where a Poisson number of runs was zero.
+
+    >>> import mosha
+    >>> from mosha import mechanisms as m
+    >>> trials = {str(w): m.laplace(m.Count(), unit=mosha.Row(), epsilon=0.1) for w in (1, 2)}
+    >>> tuned = best_of_random_runs(trials, score=lambda name, answer: answer, mean=5)
+    >>> account = mosha.Ledger.memory().account("trials", unit=mosha.Row(), epsilon=1)
+    >>> search(tuned, [1, 2, 3], account=account).name in {"1", "2"}
+    True
+    """
     with account.open(measurement, key=key) as run:
         release = run.step(data)
     if release.value is None:
@@ -165,7 +179,7 @@ def search(measurement: Measurement, data: Any, *, account: Account, key: str | 
     return SearchResult(name, answer, score, release.receipt)
 
 
-def explore(candidates: Mapping[str, Callable[[], Any]], *, score: Score) -> SearchResult:
+def explore(candidates: Mapping[str, Callable[[], object]], *, score: Score) -> SearchResult:
     """Try every candidate once and keep the best: for public data. The result is refused the word private.
 
     >>> found = explore({"one": lambda: 1, "two": lambda: 2}, score=lambda name, answer: answer)

@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 
 from mosha.core.errors import DataError
 from mosha.learning.gradients.dense import Forward, affine
-from mosha.learning.gradients.tape import Tape
+from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["AnyForward"]
 
@@ -36,12 +36,12 @@ class _Copies(torch.autograd.Function):
     """A parameter, expanded; the gradient of every copy is noted."""
 
     @staticmethod
-    def forward(ctx: Any, parameter: Tensor, shape: tuple[int, ...], note: Any) -> Tensor:
+    def forward(ctx: Context, parameter: Tensor, shape: tuple[int, ...], note: Note) -> Tensor:
         ctx.note = note
         return parameter.expand(shape)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[None, None, None]:
         ctx.note(gradients[0])
         return None, None, None
 
@@ -63,7 +63,7 @@ class AnyForward:
         """Whether each row is computed alone."""
         return self._way == self._map
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: object, **options: object) -> Any:
         if not self._tape.recording or self._inside:
             return self._plain(*arguments, **options)
         given = (arguments, options)
@@ -126,7 +126,7 @@ class AnyForward:
         finally:
             self._tape.recording = True
 
-    def _map_or_loop(self, one: Callable[..., Any], copies: dict[str, Tensor], tensors: list[Tensor]) -> Any:
+    def _map_or_loop(self, one: Callable[..., object], copies: dict[str, Tensor], tensors: list[Tensor]) -> Any:
         """By vmap where it can, else one row after another; once settled, it stays, whatever rows come."""
         if not self._loops:
             try:
@@ -180,7 +180,7 @@ class AnyForward:
             tape.records, tape.recording = before[0], True
             torch.set_rng_state(before[1])
 
-    def _is_right(self, way: Callable[[Given], Any], given: Given) -> bool:
+    def _is_right(self, way: Callable[[Given], object], given: Given) -> bool:
         """Whether outputs and gradients of own parameters by this way are those of rows that pass alone, one by one."""
         tape, rows = self._tape, self._tape.units * self._tape.each
         modes = {module: module.training for module in self._module.modules()}
@@ -211,7 +211,7 @@ class AnyForward:
         tape.recording = False
         for row in range(rows):
 
-            def cut(v: Any, row: int = row) -> Any:
+            def cut(v: object, row: int = row) -> Any:
                 return v[row : row + 1] if isinstance(v, Tensor) and v.ndim and v.shape[0] == rows else v
 
             outputs = _outputs(self._call({}, tree_map(cut, given)))
@@ -224,7 +224,7 @@ class AnyForward:
         return torch.stack(wanted).reshape(tape.units, tape.each, *parameter.shape).sum(dim=1)
 
 
-def _outputs(out: Any) -> list[Tensor]:
+def _outputs(out: object) -> list[Tensor]:
     return [v for v in tree_leaves(out) if isinstance(v, Tensor) and v.requires_grad]
 
 

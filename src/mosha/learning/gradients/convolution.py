@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mosha.learning.gradients.convolution_records import Convolved, How, convolution_backward
 from mosha.learning.gradients.dense import Forward, lower_precision
-from mosha.learning.gradients.tape import Tape
+from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["Convolution", "convolution_forward"]
 
@@ -21,7 +19,7 @@ class _Convolution(torch.autograd.Function):
     """A convolution; backward gives the gradient of x and hands (x, g) to `note`."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, how: How, note: Any) -> Tensor:
+    def forward(ctx: Context, x: Tensor, weight: Tensor, bias: Tensor | None, how: How, note: Note) -> Tensor:
         ctx.note, ctx.how, ctx.kind = note, how, x.dtype
         x, weight, bias = lower_precision(x, weight, bias)
         ctx.save_for_backward(x, weight)
@@ -29,7 +27,7 @@ class _Convolution(torch.autograd.Function):
         return torch.convolution(x, weight, bias, how.stride, how.padding, how.dilation, False, zeros, how.groups)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
         (g,) = gradients
         x, weight = ctx.saved_tensors
         ctx.note(x, g, ctx.how)

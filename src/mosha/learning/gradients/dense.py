@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mosha.learning.gradients.tape import Tape
+from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["Forward", "affine", "dense_forward", "lower_precision"]
 
@@ -28,21 +28,21 @@ class _Affine(torch.autograd.Function):
     """x W^T + b; backward gives the gradient of x and hands (x, g) to `note`."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, note: Any) -> Tensor:
+    def forward(ctx: Context, x: Tensor, weight: Tensor, bias: Tensor | None, note: Note) -> Tensor:
         ctx.note, ctx.kind = note, x.dtype
         x, weight, bias = lower_precision(x, weight, bias)
         ctx.save_for_backward(x, weight)
         return functional.linear(x, weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, None, None, None]:
         (g,) = gradients
         x, weight = ctx.saved_tensors
         ctx.note(x, g)
         return (g @ weight).to(ctx.kind) if ctx.needs_input_grad[0] else None, None, None, None
 
 
-def affine(x: Tensor, weight: Tensor, bias: Tensor | None, note: Any) -> Tensor:
+def affine(x: Tensor, weight: Tensor, bias: Tensor | None, note: Note) -> Tensor:
     """X W^T + b, noted."""
     return _Affine.apply(x, weight, bias, note)  # type: ignore[no-untyped-call,no-any-return]
 

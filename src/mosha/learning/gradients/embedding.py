@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +13,7 @@ from mosha.core.errors import DataError
 from mosha.learning.gradients.dense import Forward
 from mosha.learning.gradients.norms import VANISHING, Squares, between_rows, row_norms_squared
 from mosha.learning.gradients.records import Record
-from mosha.learning.gradients.tape import Tape
+from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["Tokens", "bag_forward", "embedding_forward"]
 
@@ -78,13 +77,13 @@ class Tokens:
 
 class _Embedding(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, tokens: Tensor, note: Any) -> Tensor:
+    def forward(ctx: Context, weight: Tensor, tokens: Tensor, note: Note) -> Tensor:
         ctx.note = note
         ctx.save_for_backward(tokens)
         return functional.embedding(tokens, weight)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[None, None, None]:
         ctx.note(ctx.saved_tensors[0], gradients[0])
         return None, None, None
 

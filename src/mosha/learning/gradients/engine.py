@@ -26,6 +26,7 @@ from mosha.learning.gradients.dense import dense_forward
 from mosha.learning.gradients.embedding import bag_forward, embedding_forward
 from mosha.learning.gradients.normalization import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.gradients.norms import RowNorms
+from mosha.learning.gradients.own_layers import find_registered, registered_forward
 from mosha.learning.gradients.recording import RecordingForward, is_plain
 from mosha.learning.gradients.records import Record
 from mosha.learning.gradients.recurrent import gru_forward, lstm_forward
@@ -117,6 +118,10 @@ class Engine:
         """The names of the parts whose rows are computed one by one."""
         forwards = (vars(module)["forward"].recorded for module in self._changed)
         return [forward.name for forward in forwards if isinstance(forward, AnyForward) and forward.maps_rows]
+
+    def has_registered_layers(self) -> bool:
+        """Whether somebody else's gradients are noted."""
+        return any(find_registered(module) is not None for module in self._changed)
 
     def widen(self, layer: str) -> bool:
         """Compute the rows of the part around this layer one by one from now on; False where it is the whole model."""
@@ -229,7 +234,7 @@ def _scale_rule(rule: Rule, scale: float) -> Rule:
     return rule if scale == 1 else lambda norms: scale * rule(scale * norms)
 
 
-def check_losses(values: Any, rows: int) -> None:
+def check_losses(values: object, rows: int) -> None:
     """The loss must be one number for each row."""
     if not isinstance(values, Tensor) or values.shape != (rows,):
         raise InvalidParameter("learning.loss_of_each", parameter="loss")
@@ -237,6 +242,9 @@ def check_losses(values: Any, rows: int) -> None:
 
 def _maker(module: nn.Module) -> Any:
     """How to note this module, or None where only its parts are noted."""
+    registered = find_registered(module)
+    if registered is not None:
+        return partial(registered_forward, registered)
     for kind, maker in _KINDS.items():
         if isinstance(module, kind) and type(module).forward is kind.forward and _is_ordinary(module):
             return maker

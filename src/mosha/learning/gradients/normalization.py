@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mosha.learning.gradients.dense import Forward
-from mosha.learning.gradients.tape import Tape
+from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["group_forward", "instance_forward", "layer_forward", "root_forward"]
 
@@ -18,7 +17,13 @@ __all__ = ["group_forward", "instance_forward", "layer_forward", "root_forward"]
 class _LayerNorm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any, epsilon: float, note: Any
+        ctx: Context,
+        x: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        shape: list[int],
+        epsilon: float,
+        note: Note,
     ) -> Tensor:
         out, mean, scale = torch.native_layer_norm(x, shape, weight, bias, epsilon)
         ctx.save_for_backward(x, weight, bias, mean, scale)
@@ -26,7 +31,7 @@ class _LayerNorm(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None, None]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None, None]:
         (g,) = gradients
         x, weight, bias, mean, scale = ctx.saved_tensors
         ctx.note(x, mean, scale, g)
@@ -68,13 +73,13 @@ class _Scaled(torch.autograd.Function):
     """x times a weight along the last axes."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, note: Any) -> Tensor:
+    def forward(ctx: Context, x: Tensor, weight: Tensor, note: Note) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.note = note
         return x * weight
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, None, None]:
         x, weight = ctx.saved_tensors
         ctx.note(x, gradients[0])
         return gradients[0] * weight if ctx.needs_input_grad[0] else None, None, None
@@ -103,7 +108,7 @@ class _GroupNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, epsilon: float, note: Any
+        ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, epsilon: float, note: Note
     ) -> Tensor:
         rows, channels = x.shape[:2]
         inner = math.prod(x.shape[2:])
@@ -113,7 +118,7 @@ class _GroupNorm(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None, None]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None, None]:
         (g,) = gradients
         x, weight, mean, scale = ctx.saved_tensors
         copies = None if weight is None else weight.expand(len(x), -1).contiguous().view(-1)

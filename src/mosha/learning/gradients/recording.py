@@ -22,7 +22,7 @@ class RecordingForward:
     def __init__(self, layer: nn.Module, forward: Forward) -> None:
         self._layer, self.recorded = layer, forward
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: object, **options: object) -> Any:
         if "input" in options and not arguments:  # as PyTorch calls it in layers of one input
             arguments = (options.pop("input"),)
         return self.recorded(*arguments, **options)

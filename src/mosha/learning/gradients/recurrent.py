@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from mosha.core.errors import DataError
 from mosha.learning.gradients.dense import Forward
-from mosha.learning.gradients.tape import Tape
+from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["gru_forward", "lstm_forward"]
 
@@ -24,7 +24,13 @@ class _LSTM(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, into: Tensor, onto: Tensor, bias: Tensor | None, first: tuple[Tensor, Tensor], note: Any
+        ctx: Context,
+        x: Tensor,
+        into: Tensor,
+        onto: Tensor,
+        bias: Tensor | None,
+        first: tuple[Tensor, Tensor],
+        note: Note,
     ) -> tuple[Tensor, Tensor, Tensor]:
         (steps, rows, _), size = x.shape, onto.shape[1]
         twice = torch.ones(4 * size)
@@ -46,7 +52,7 @@ class _LSTM(torch.autograd.Function):
         return hidden[1:], hidden[-1].clone(), cells[-1].clone()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Any, ...]:
         x, into, onto = ctx.saved_tensors
         gates, hidden, cells, squashed = ctx.kept
         ctx.kept = None  # let go of what is no longer needed, as early as possible
@@ -77,7 +83,14 @@ class _GRU(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, into: Tensor, onto: Tensor, biased: Any, biased_again: Any, first: Tensor, note: Any
+        ctx: Context,
+        x: Tensor,
+        into: Tensor,
+        onto: Tensor,
+        biased: Tensor | None,
+        biased_again: Tensor | None,
+        first: Tensor,
+        note: Note,
     ) -> tuple[Tensor, Tensor]:
         (steps, rows, _), size = x.shape, onto.shape[1]
         gates = functional.linear(x, into, biased)
@@ -94,7 +107,7 @@ class _GRU(torch.autograd.Function):
         return hidden[1:], hidden[-1].clone()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Context, *gradients: Tensor) -> tuple[Any, ...]:
         x, into, onto = ctx.saved_tensors
         gates, hidden, recurrent = ctx.kept
         size = onto.shape[1]
@@ -120,7 +133,7 @@ def lstm_forward(layer: nn.LSTM, name: str, tape: Tape) -> Forward:
     """The forward pass of `nn.LSTM`, noted while the tape is recording."""
     plain = layer.forward
 
-    def direction(x: Tensor, suffix: str, first: Any) -> Any:
+    def direction(x: Tensor, suffix: str, first: object) -> Any:
         into, onto = getattr(layer, f"weight_ih{suffix}"), getattr(layer, f"weight_hh{suffix}")
         biases = _biases(layer, suffix)
         bias = None if biases[0] is None else biases[0] + biases[1]
@@ -159,7 +172,7 @@ def _biases(layer: nn.RNNBase, suffix: str) -> tuple[Any, Any]:
     return getattr(layer, f"bias_ih{suffix}"), getattr(layer, f"bias_hh{suffix}")
 
 
-def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Any:
+def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Note:
     """What the backward pass of one direction hands over, time first: inputs, states, gradients of both products.
 
     Where the two products are added up, one gradient is that of both.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -14,7 +15,27 @@ from mosha.core.errors import DataError
 from mosha.learning.gradients.norms import RowNorms, between_rows, gram_is_cheaper
 from mosha.learning.gradients.records import Direct, Outer, Record, Sequence, bytes_to_form
 
-__all__ = ["Key", "Tape"]
+__all__ = ["Context", "Key", "Note", "Tape"]
+
+
+Note = Callable[..., None]
+"""What a layer does with the tensors of its backward pass: it writes them on the tape."""
+
+
+class Context(Protocol):
+    """What autograd hands from a forward pass to its backward pass: tensors, and what a layer keeps by name."""
+
+    saved_tensors: tuple[Tensor, ...]
+    needs_input_grad: tuple[bool, ...]
+    note: Note
+    kind: torch.dtype
+    how: Any
+    shape: list[int]
+    sizes: tuple[int, ...]
+    kept: Any
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep these tensors until the backward pass."""
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,14 @@ from mosha.accounting.numerics.rounding import round_up
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, Plan
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive, positive_integer, strict_probability
+from mosha.core.options import LossName
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
 from mosha.exact.grid import add_noise, enlarge_scale
-from mosha.exact.statistic import fingerprint
 from mosha.learning.linear.losses import SCALE, clip_residuals, loss_of
 from mosha.learning.linear.rows import BLOCK, RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
@@ -77,6 +78,17 @@ def gaussian_budget(
 class Descent:
     """Gradient descent with momentum on bounded rows; the last `average` of its steps are averaged.
 
+    Methods take the `unit` that is hidden and the price as `epsilon` with `delta`, `rho` or `mu`; `rows` are bounded,
+    `targets` theirs, `weights` those of the model.
+
+    Args:
+        width: columns of a bounded row, the intercept among them.
+        outputs: numbers that are predicted of an example.
+        loss: the name of the loss.
+        steps: the number of descent steps.
+        momentum: how much of the last step goes into the next one.
+        penalty: the weight of the squared norm of the weights.
+
     Guarantee:
         Each step adds discrete Gaussian noise to a sum of whole vectors, one of norm at most `clip` for each row, so it
         is mu-Gaussian-private with mu = 1 / noise multiplier, and squares of mu add over the steps, which choose
@@ -96,7 +108,7 @@ class Descent:
 
     width: int
     outputs: int
-    loss: str
+    loss: LossName
     examples: int
     steps: int
     learning_rate: float = 8.0
@@ -150,7 +162,7 @@ class Descent:
         if not 1 << 10 <= drawn <= LARGEST_SCALE:
             raise InvalidParameter("learning.noise_out_of_range")
 
-        def step(state: Any, data: Examples, ask: Any, rng: Rng) -> tuple[Floats, Any]:
+        def step(state: object, data: Examples, ask: object, rng: Rng) -> tuple[Floats, Any]:
             del ask
             return self._descend(self._admit_rows(data, unit), drawn, rng), state
 
@@ -181,7 +193,7 @@ class Descent:
         epsilon, delta = budget["epsilon"], budget["delta"]
         if find_given(epsilon=epsilon, rho=budget["rho"], mu=budget["mu"]) != "epsilon" or delta is None:
             raise InvalidParameter("learning.rate_at_epsilon", parameter="rate")
-        plan: Callable[[float], Event] = lambda m: self._step_event(unit, m).sampled(self.rate) * self.steps
+        plan: Callable[[float], Event] = lambda m: self._step_event(unit, m).sample(self.rate) * self.steps
         guess = math.sqrt(self.steps) * self.rate + 1
         multiplier = calibrate(plan, epsilon=positive("epsilon", epsilon), delta=delta, guess=guess, tolerance=1e-4)
         return multiplier, Plan(plan(multiplier), delta)
@@ -215,14 +227,14 @@ class Descent:
             mean += weights / (self.steps - first) if turn >= first else 0.0
         return _on_grid(mean)
 
-    def _draw_examples(self, rows: NDArray[Any], targets: Floats, rng: Rng) -> tuple[NDArray[Any], Floats]:
+    def _draw_examples(self, rows: NDArray[np.generic], targets: Floats, rng: Rng) -> tuple[NDArray[Any], Floats]:
         """All examples, or those whose coin shows heads."""
         if self.rate == 1:
             return rows, targets
         places = bernoulli_places(self.rate, rows.shape[0], rng=rng)
         return rows[places], targets[places]
 
-    def gradient(self, rows: NDArray[Any], targets: Floats, weights: Floats) -> Steps:
+    def gradient(self, rows: NDArray[np.generic], targets: Floats, weights: Floats) -> Steps:
         """The exact sum of clipped gradients, in whole steps (width by outputs)."""
         total = np.zeros((self.width, self.outputs), np.int64)
         whole, residuals = weights / WEIGHT_STEP, loss_of(self.loss).residuals
@@ -242,7 +254,7 @@ def logits_of(rows: NDArray[np.int16], weights: Floats) -> Floats:
     return np.vstack(parts) if parts else np.zeros((0, weights.shape[1]))
 
 
-def _blocks(rows: NDArray[Any], targets: Floats) -> Iterator[tuple[Floats, Floats]]:
+def _blocks(rows: NDArray[np.generic], targets: Floats) -> Iterator[tuple[Floats, Floats]]:
     for start in range(0, rows.shape[0], BLOCK):
         part = slice(start, start + BLOCK)
         yield np.asarray(rows[part], np.float64), targets[part]

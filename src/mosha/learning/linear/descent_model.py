@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from mosha.core.account import Account
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
+from mosha.core.options import LossName
+from mosha.core.randomness import Rng
 from mosha.core.unit import Example, Unit
 from mosha.learning.linear.descent import Descent, Floats, logits_of
 from mosha.learning.linear.estimator import Estimator
@@ -21,44 +23,36 @@ from mosha.learning.linear.rows import BoundedRows, label_codes
 __all__ = ["DescentClassifier", "DescentModel", "check_classes", "count_features"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DescentModel(Estimator):
     """What the three share: bounded rows, a plan, one payment, one release."""
 
-    _loss: ClassVar[str]
+    _loss: ClassVar[LossName]
     _steps: ClassVar[int] = 60
     _rate: ClassVar[float] = 8.0
     _clip: ClassVar[float] = 1.0
 
-    def __init__(
-        self,
-        *,
-        examples: int,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        between: Any = None,
-        norm: float | None = None,
-        unit: Unit | None = None,
-        fit_intercept: bool = True,
-        steps: int | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        clip: float | None = None,
-        penalty: float = 0.0,
-        average: float = 0.3,
-        rate: float = 1.0,
-    ) -> None:
-        self.examples = examples
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.between, self.norm, self.unit, self.fit_intercept = between, norm, unit, fit_intercept
-        self.steps, self.learning_rate, self.momentum = steps, learning_rate, momentum
-        self.clip, self.penalty, self.average, self.rate = clip, penalty, average, rate
+    examples: int
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    mu: float | None = None
+    between: object = None
+    norm: float | None = None
+    unit: Unit | None = None
+    fit_intercept: bool = True
+    steps: int | None = None
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    clip: float | None = None
+    penalty: float = 0.0
+    average: float = 0.3
+    rate: float = 1.0
 
     def _outputs(self) -> int:
         return 1
 
-    def _targets(self, y: Any) -> Floats:
+    def _targets(self, y: object) -> Floats:
         raise NotImplementedError
 
     def rows(self, features: int) -> BoundedRows:
@@ -88,7 +82,7 @@ class DescentModel(Estimator):
             unit=unit, epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu
         )
 
-        def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Floats, Any]:
+        def step(state: object, data: object, ask: object, rng: Rng) -> tuple[Floats, Any]:
             if not isinstance(data, tuple) or len(data) not in (2, 3):
                 raise DataError("learning.regression_data")
             steps, targets = rows.steps(data[0]), self._targets(data[1])
@@ -102,11 +96,11 @@ class DescentModel(Estimator):
 
     def fit(
         self,
-        X: Any,  # noqa: N803
-        y: Any,
+        X: object,  # noqa: N803
+        y: object,
         *,
         account: Account,
-        persons: Any = None,
+        persons: object = None,
         key: str | None = None,
     ) -> Self:
         """Pay from `account`, then learn; nothing is read where the account refuses.
@@ -133,13 +127,18 @@ class DescentModel(Estimator):
         self.n_features_in_, self.n_iter_ = features, self.plan(features).steps
         return self
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803
+    def decision_function(self, X: object) -> Floats:  # noqa: N803
         """Logits (examples by outputs): each a function of its own row, bit for bit."""
         self._check_fitted()
         return logits_of(self._rows.steps(X), self.weights_) * LOGIT
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DescentClassifier(DescentModel):
+    """A model whose answers are classes."""
+
+    classes: Sequence[object]
+
     def _labels(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
@@ -150,14 +149,14 @@ class DescentClassifier(DescentModel):
     def classes_(self) -> NDArray[Any]:
         return np.array(self._labels())
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+    def predict_proba(self, X: object) -> Floats:  # noqa: N803
         raise NotImplementedError
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+    def predict(self, X: object) -> NDArray[Any]:  # noqa: N803
         """The likeliest class of each example."""
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: object, y: object) -> float:  # noqa: N803
         """The exact accuracy on *public* examples; that on private ones is bought (`mosha.learning.accuracy`)."""
         codes = label_codes(y, self._labels())
         return float((label_codes(self.predict(X), self._labels()) == codes)[codes >= 0].mean())
@@ -170,7 +169,7 @@ def count_features(X: Any) -> int:  # noqa: N803
     return int(shape[1])
 
 
-def check_classes(classes: Sequence[Any], exactly: int | None = None) -> tuple[Any, ...]:
+def check_classes(classes: Sequence[object], exactly: int | None = None) -> tuple[Any, ...]:
     labels = tuple(classes)
     if len(set(labels)) != len(labels) or (len(labels) < 2 if exactly is None else len(labels) != exactly):
         if exactly is None:

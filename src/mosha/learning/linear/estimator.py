@@ -5,9 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar, Self
 
-from mosha.core.errors import DataError, InvalidParameter
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Estimator"]
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.exact.bounding import to_numbers
+
+__all__ = ["Estimator", "explain_variance"]
 
 
 class Estimator:
@@ -15,6 +19,10 @@ class Estimator:
 
     `sklearn.base.clone`, pipelines and searches accept it. (A search that fits many times pays many times: see
     `mosha.learning.best_of_random_runs`.)
+
+    Methods take `X`, examples as an array or a data frame, and `y`, the target of each; `persons` says whose each
+    example is, `features` how many columns there are and `names` what they are called. An `account` pays; a `key` makes
+    a retry free.
     """
 
     _kind: ClassVar[str] = "classifier"
@@ -35,7 +43,7 @@ class Estimator:
         del deep
         return {name: getattr(self, name) for name in self._names()}
 
-    def set_params(self, **parameters: Any) -> Self:
+    def set_params(self, **parameters: object) -> Self:
         """Change parameters; what was fitted before stays until the next `fit`."""
         for name, value in parameters.items():
             if name not in self._names():
@@ -68,3 +76,9 @@ class Estimator:
         else:
             tags.regressor_tags = RegressorTags()
         return tags
+
+
+def explain_variance(targets: object, predicted: NDArray[np.float64]) -> float:
+    """The coefficient of determination on *public* examples: the share of the variance that predictions explain."""
+    true = to_numbers(targets)
+    return float(1 - ((true - predicted) ** 2).sum() / ((true - true.mean()) ** 2).sum())

@@ -50,7 +50,7 @@ class ClassMoments:
 
     grid: ClassVar[float] = 1.0
 
-    def __init__(self, *, features: int, classes: Sequence[Any], norm: float) -> None:
+    def __init__(self, *, features: int, classes: Sequence[object], norm: float) -> None:
         self.features = positive_integer("features", features)
         self.classes = tuple(classes)
         self.norm = positive("norm", norm)
@@ -83,7 +83,7 @@ class ClassMoments:
         return Sensitivity(l0=self.coordinates, l1=l1, l2=float(step), linf=step, span=2 * step)
 
     @np.errstate(all="ignore")
-    def evaluate(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: object, unit: Unit) -> Steps:
         if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
             raise DataError("learning.data_pair")
         rows = clip_vectors(to_numbers(data[0], width=self.features), RADIUS, 2, self.norm / RADIUS)
@@ -137,7 +137,7 @@ class GaussianClasses(Estimator):
     def __init__(
         self,
         *,
-        classes: Sequence[Any],
+        classes: Sequence[object],
         norm: float,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -158,10 +158,10 @@ class GaussianClasses(Estimator):
     def fit(
         self,
         X: Any,  # noqa: N803
-        y: Any,
+        y: object,
         *,
         account: Account,
-        persons: Any = None,
+        persons: object = None,
         key: str | None = None,
     ) -> Self:
         """Pay from `account`, then learn."""
@@ -192,7 +192,7 @@ class GaussianClasses(Estimator):
     def classes_(self) -> NDArray[Any]:
         return np.array(self.classes)
 
-    def log_likelihood(self, X: Any) -> Floats:  # noqa: N803
+    def log_likelihood(self, X: object) -> Floats:  # noqa: N803
         """Up to a constant, of each example under each class, its frequency included."""
         self._check_fitted()
         rows = to_numbers(X, width=self.n_features_in_)
@@ -203,16 +203,16 @@ class GaussianClasses(Estimator):
             found[:, k] = np.log(self.counts_[k]) - np.log(np.diag(root)).sum() - (white**2).sum(axis=0) / 2
         return found
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+    def predict(self, X: object) -> NDArray[Any]:  # noqa: N803
         """The likeliest class of each example."""
         return np.asarray(self.classes_[np.argmax(self.log_likelihood(X), axis=1)])
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: object, y: object) -> float:  # noqa: N803
         """The exact accuracy on *public* examples."""
         codes = label_codes(y, tuple(self.classes))
         return float((label_codes(self.predict(X), tuple(self.classes)) == codes)[codes >= 0].mean())
 
-    def sample(self, count: int, *, of: Any, generator: np.random.Generator | None = None) -> Floats:
+    def sample(self, count: int, *, of: object, generator: np.random.Generator | None = None) -> Floats:
         """Made-up examples of one class: post-processing, as many as one likes, from any generator."""
         self._check_fitted()
         number = positive_integer("count", count)

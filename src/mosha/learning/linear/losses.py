@@ -1,4 +1,4 @@
-"""What an example's prediction misses by, in whole steps: the residuals of linear, logistic and softmax regression.
+"""What an example's prediction misses by, in whole steps: residuals of linear, logistic, softmax, Poisson regression.
 
 A residual is a function of the example's own logits and target, made of additions of whole numbers below 2**53,
 products with powers of two, table look-ups and single correctly rounded operations, so it is the same bit for
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["LOSSES", "SCALE", "Loss", "loss_of"]
+__all__ = ["LOSSES", "SCALE", "Loss", "loss_of", "rates_of"]
 
 SCALE = 1 << 18
 """A residual of one, in steps."""
@@ -87,10 +87,36 @@ def squared_residuals(logits: Floats, targets: Floats) -> Floats:
     return np.where(np.isnan(missed), 0.0, missed)
 
 
+HIGHEST = 2 * FINE
+"""Logarithms of rates are held within 2: rates within seven times the declared most."""
+
+
+@lru_cache(maxsize=1)
+def _rates() -> Floats:
+    rates: Floats = np.rint(SCALE * np.exp(np.arange(-REACH, HIGHEST + 1) / FINE))
+    return rates
+
+
+def rates_of(logits: Floats) -> Floats:
+    """SCALE exp(logit), looked up: whole, and a function of the logit alone.
+
+    >>> rates_of(np.array([[0.0]])) / SCALE
+    array([[1.]])
+    """
+    return np.asarray(_rates()[np.clip(_places(logits), -REACH, HIGHEST).astype(np.intp) + REACH])
+
+
+def poisson_residuals(logits: Floats, targets: Floats) -> Floats:
+    """SCALE (exp(logit) - target); the target is a share of the declared most, or NaN."""
+    missed = rates_of(logits) - np.rint(SCALE * targets)
+    return np.where(np.isnan(missed), 0.0, missed)
+
+
 LOSSES = {
     "squared": Loss("squared", 4.0, squared_residuals),
     "logistic": Loss("logistic", 1.0, logistic_residuals),
     "softmax": Loss("softmax", 1.4144, softmax_residuals),
+    "poisson": Loss("poisson", 8.0, poisson_residuals),
 }
 
 

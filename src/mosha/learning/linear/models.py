@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mosha.core.unit import Unit
+from mosha.core.options import LossName
 from mosha.exact.bounding import to_numbers
 from mosha.exact.grid import check_bounds as checked_bounds
 from mosha.learning.linear.descent import Floats
 from mosha.learning.linear.descent_model import DescentClassifier, DescentModel, check_classes
+from mosha.learning.linear.estimator import explain_variance
 from mosha.learning.linear.losses import LOGIT, softmax_probabilities
 from mosha.learning.linear.rows import label_codes
 
 __all__ = ["LinearRegression", "LogisticRegression", "SoftmaxRegression"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(DescentClassifier):
     """Two classes, by full-batch private gradient descent.
 
@@ -54,58 +57,19 @@ class LogisticRegression(DescentClassifier):
     ['low', 'high']
     """
 
-    _loss = "logistic"
-    _rate = 12.0
+    _loss: ClassVar[LossName] = "logistic"
+    _rate: ClassVar[float] = 12.0
 
-    def __init__(
-        self,
-        *,
-        classes: Sequence[Any] = (0, 1),
-        examples: int,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        between: Any = None,
-        norm: float | None = None,
-        unit: Unit | None = None,
-        fit_intercept: bool = True,
-        steps: int | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        clip: float | None = None,
-        penalty: float = 0.0,
-        average: float = 0.3,
-        rate: float = 1.0,
-    ) -> None:
-        super().__init__(
-            examples=examples,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            between=between,
-            norm=norm,
-            unit=unit,
-            fit_intercept=fit_intercept,
-            steps=steps,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            clip=clip,
-            penalty=penalty,
-            average=average,
-            rate=rate,
-        )
-        self.classes = classes
+    classes: Sequence[object] = (0, 1)
 
     def _labels(self) -> tuple[Any, ...]:
         return check_classes(self.classes, exactly=2)
 
-    def _targets(self, y: Any) -> Floats:
+    def _targets(self, y: object) -> Floats:
         codes = label_codes(y, self._labels()).astype(np.float64)
         return np.where(codes < 0, np.nan, codes)[:, None]
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+    def predict_proba(self, X: object) -> Floats:  # noqa: N803
         """Probabilities of the two classes."""
         logits = self.decision_function(X)[:, 0]
         positive = 1 / (1 + np.exp(-np.clip(logits, -700, 700)))
@@ -141,49 +105,8 @@ class SoftmaxRegression(DescentClassifier):
     785
     """
 
-    _loss = "softmax"
-    _clip = 1.0
-
-    def __init__(
-        self,
-        *,
-        classes: Sequence[Any],
-        examples: int,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        between: Any = None,
-        norm: float | None = None,
-        unit: Unit | None = None,
-        fit_intercept: bool = True,
-        steps: int | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        clip: float | None = None,
-        penalty: float = 0.0,
-        average: float = 0.3,
-        rate: float = 1.0,
-    ) -> None:
-        super().__init__(
-            examples=examples,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            between=between,
-            norm=norm,
-            unit=unit,
-            fit_intercept=fit_intercept,
-            steps=steps,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            clip=clip,
-            penalty=penalty,
-            average=average,
-            rate=rate,
-        )
-        self.classes = classes
+    _loss: ClassVar[LossName] = "softmax"
+    _clip: ClassVar[float] = 1.0
 
     def _labels(self) -> tuple[Any, ...]:
         return check_classes(self.classes)
@@ -191,17 +114,18 @@ class SoftmaxRegression(DescentClassifier):
     def _outputs(self) -> int:
         return len(self._labels())
 
-    def _targets(self, y: Any) -> Floats:
+    def _targets(self, y: object) -> Floats:
         codes = label_codes(y, self._labels())
         targets = np.eye(self._outputs())[np.maximum(codes, 0)]
         targets[codes < 0] = np.nan
         return targets
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+    def predict_proba(self, X: object) -> Floats:  # noqa: N803
         """Probabilities of the classes, in their declared order."""
         return softmax_probabilities(self.decision_function(X) / LOGIT)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(DescentModel):
     """A number, by full-batch private gradient descent on residuals that are clipped: Huber's loss.
 
@@ -235,51 +159,12 @@ class LinearRegression(DescentModel):
     True
     """
 
-    _loss = "squared"
-    _kind = "regressor"
-    _rate = 1.0
-    _clip = 0.5
+    _loss: ClassVar[LossName] = "squared"
+    _kind: ClassVar[str] = "regressor"
+    _rate: ClassVar[float] = 1.0
+    _clip: ClassVar[float] = 0.5
 
-    def __init__(
-        self,
-        *,
-        target: tuple[float, float],
-        examples: int,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        between: Any = None,
-        norm: float | None = None,
-        unit: Unit | None = None,
-        fit_intercept: bool = True,
-        steps: int | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        clip: float | None = None,
-        penalty: float = 0.0,
-        average: float = 0.3,
-        rate: float = 1.0,
-    ) -> None:
-        super().__init__(
-            examples=examples,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mu=mu,
-            between=between,
-            norm=norm,
-            unit=unit,
-            fit_intercept=fit_intercept,
-            steps=steps,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            clip=clip,
-            penalty=penalty,
-            average=average,
-            rate=rate,
-        )
-        self.target = target
+    target: tuple[float, float]
 
     def _question(self) -> str:
         return repr(checked_bounds("target", self.target))
@@ -288,7 +173,7 @@ class LinearRegression(DescentModel):
         low, high = checked_bounds("target", self.target)
         return (low + high) / 2, (high - low) / 2
 
-    def _targets(self, y: Any) -> Floats:
+    def _targets(self, y: object) -> Floats:
         middle, half = self._scale()
         with np.errstate(all="ignore"):
             scaled = np.clip((to_numbers(y) - middle) / half, -1.0, 1.0)
@@ -301,13 +186,11 @@ class LinearRegression(DescentModel):
         self.intercept_ = self.intercept_[0] * half + middle
         return self
 
-    def predict(self, X: Any) -> Floats:  # noqa: N803
+    def predict(self, X: object) -> Floats:  # noqa: N803
         """The expected number, within the declared range."""
         middle, half = self._scale()
         return middle + half * np.clip(self.decision_function(X)[:, 0], -1.0, 1.0)
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: object, y: object) -> float:  # noqa: N803
         """The share of the variance explained, on *public* examples."""
-        truth = to_numbers(y)
-        missed = float(((truth - self.predict(X)) ** 2).sum())
-        return 1 - missed / float(((truth - truth.mean()) ** 2).sum())
+        return explain_variance(y, self.predict(X))

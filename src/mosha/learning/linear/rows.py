@@ -75,13 +75,13 @@ class BoundedRows:
         """What a row is multiplied with after it was divided by `norm`: room for the constant."""
         return math.sqrt(0.5) if self.intercept else 1.0
 
-    def matrix(self, data: Any) -> NDArray[np.float64]:
+    def matrix(self, data: object) -> NDArray[np.float64]:
         """The raw rows as floats; only their declared shape can be wrong."""
         if hasattr(data, "to_numpy"):
             data = data.to_numpy()
         return to_numbers(data, width=self.features)
 
-    def steps(self, data: Any) -> NDArray[np.int16]:
+    def steps(self, data: object) -> NDArray[np.int16]:
         """Each row as whole steps."""
         raw = self.matrix(data)
         found = np.empty((raw.shape[0], self.width), np.int16)
@@ -133,7 +133,7 @@ def _bounds(between: Any, features: int) -> tuple[tuple[float, ...], tuple[float
     return lows, highs
 
 
-def label_codes(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
+def label_codes(labels: object, classes: Sequence[object]) -> NDArray[np.intp]:
     """The position of each label among `classes`, or -1 for one that is not among them; each row by itself.
 
     >>> label_codes(["yes", "no", None, "yes"], ["no", "yes"]).tolist()

@@ -103,7 +103,7 @@ class Scattering:
         weights = np.exp(-((centres[:, None] - pixels[None, :]) ** 2) / (2 * (2 * WIDTH) ** 2))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
 
-    def __call__(self, pictures: Any) -> NDArray[np.float32]:
+    def __call__(self, pictures: object) -> NDArray[np.float32]:
         """One row of features for each picture (n by side by side, or n by side squared)."""
         array = np.asarray(pictures)
         if array.dtype.kind not in "biuf" or array.size != array.shape[0] * self.side**2:
@@ -163,7 +163,7 @@ def _morlet(size: int, scale: int, direction: int) -> NDArray[np.float64]:
     return total
 
 
-def _inner(spectrum: NDArray[Any]) -> NDArray[Any]:
+def _inner(spectrum: NDArray[np.generic]) -> NDArray[Any]:
     """The inner half of the frequencies of each axis: what pictures of half the size can hold."""
     size = spectrum.shape[-1]
     kept = np.r_[0 : size // 4, size - size // 4 : size]

@@ -21,11 +21,16 @@ __all__ = ["Categories", "Columns", "Cuts", "Range"]
 
 @dataclass(frozen=True)
 class Categories:
-    """One indicator for each declared value; any other value has none."""
+    """One indicator for each declared value; any other value has none.
+
+    >>> import numpy as np
+    >>> Categories(["a", "b"]).features(np.array(["b", "c"], object)).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
 
     values: tuple[Any, ...]
 
-    def __init__(self, values: Sequence[Any]) -> None:
+    def __init__(self, values: Sequence[object]) -> None:
         object.__setattr__(self, "values", tuple(values))
         if not self.values or len(set(self.values)) != len(self.values):
             raise InvalidParameter("learning.categories_declared")
@@ -34,13 +39,18 @@ class Categories:
     def width(self) -> int:
         return len(self.values)
 
-    def features(self, column: Any) -> NDArray[np.float64]:
+    def features(self, column: object) -> NDArray[np.float64]:
         return _indicators(label_codes(column, self.values), self.width)
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """One indicator for each interval between declared cuts, the outer ones open; missing values have none."""
+    """One indicator for each interval between declared cuts, the outer ones open; missing values have none.
+
+    >>> import numpy as np
+    >>> Cuts(18, 65).features(np.array([10.0, 70.0])).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
 
     at: tuple[float, ...]
 
@@ -53,14 +63,19 @@ class Cuts:
     def width(self) -> int:
         return len(self.at) + 1
 
-    def features(self, column: Any) -> NDArray[np.float64]:
+    def features(self, column: object) -> NDArray[np.float64]:
         values = to_numbers(column)
         return _indicators(np.where(np.isnan(values), -1, np.searchsorted(self.at, values, side="right")), self.width)
 
 
 @dataclass(frozen=True)
 class Range:
-    """A number from -1 to 1 for the declared range; missing values stand in the middle."""
+    """A number from -1 to 1 for the declared range; missing values stand in the middle.
+
+    >>> import numpy as np
+    >>> Range(0, 10).features(np.array([0.0, 5.0, 20.0])).ravel().tolist()
+    [-1.0, 0.0, 1.0]
+    """
 
     low: float
     high: float
@@ -74,7 +89,7 @@ class Range:
     def width(self) -> int:
         return 1
 
-    def features(self, column: Any) -> NDArray[np.float64]:
+    def features(self, column: object) -> NDArray[np.float64]:
         values = to_numbers(column)
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         scaled = (np.clip(values, self.low, self.high) - middle) / half

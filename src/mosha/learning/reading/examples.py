@@ -16,7 +16,7 @@ from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.core.randomness import Rng
 from mosha.exact.bounding import identify, list_entries, to_array
 from mosha.learning.reading.layout import Flat, Layout, Target, to_tensor
-from mosha.mechanisms.sampling import shuffle
+from mosha.mechanisms.plans.sampling import shuffle
 
 __all__ = ["Collate", "Examples", "Rows", "group_by_owner"]
 
@@ -74,6 +74,11 @@ class Examples:
         if self._layout is None:
             self._layout = Layout(self._look(), self._target)
         return self._layout
+
+    @property
+    def has_public_shapes(self) -> bool:
+        """Whether what an example is made of is known without a look at one."""
+        return self._like is not None or self._columns is not None
 
     def names(self) -> list[int | str]:
         """What identifies each person, in the order of units; empty where units are examples."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,13 @@ class Call(NamedTuple):
     def ask(self, model: nn.Module) -> object:
         """What the model gives for the inputs."""
         return model(*self.arguments, **self.options)
+
+    def change(self, augment: Callable[..., object]) -> Call:
+        """The same with other inputs: `augment` is called as the model is, and gives inputs for it."""
+        found = augment(*self.arguments, **self.options)
+        if isinstance(found, Mapping):
+            return self._replace(options={str(name): values for name, values in found.items()})
+        return self._replace(arguments=found if isinstance(found, tuple) else (found,))
 
 
 class Layout:

@@ -17,6 +17,7 @@ from typing import Any
 
 from mosha.accounting.numerics.price import FREE, Price
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import describe_system_error
 from mosha.files.atomic import replace_file
 from mosha.ledger.checking.replay import Balance, Replay
 from mosha.ledger.checking.state import PaymentState
@@ -59,7 +60,9 @@ class Checkpoint:
         try:
             replace_file(path, [document.encode() + b"\n" + text.encode() + b"\n"])
         except OSError as error:
-            raise InvalidParameter("ledger.checkpoint_not_writable", path=str(path), reason=error.strerror) from None
+            raise InvalidParameter(
+                "ledger.checkpoint_not_writable", path=str(path), reason=describe_system_error(error)
+            ) from None
 
     @staticmethod
     def load(path: Path, keys: Sequence[LedgerKey]) -> Checkpoint:
@@ -70,7 +73,9 @@ class Checkpoint:
             known = (named["mosha"], named["version"]) == ("ledger checkpoint", VERSION)
             signer, sign = named["key"], str(named["sign"])
         except OSError as error:
-            raise InvalidParameter("ledger.checkpoint_not_readable", path=str(path), reason=error.strerror) from None
+            raise InvalidParameter(
+                "ledger.checkpoint_not_readable", path=str(path), reason=describe_system_error(error)
+            ) from None
         except (ValueError, KeyError, TypeError):
             known, signer, sign, text = False, None, "", ""
         if not known:

@@ -19,6 +19,7 @@ from mosha.accounting.rules import Price, Rule
 from mosha.core.errors import MoshaError, Unpriced
 from mosha.core.event import NOTHING, Event, from_json
 from mosha.core.guarantee import Approx, Gaussian, Pure, ZeroConcentrated
+from mosha.core.language import phrase
 
 __all__ = ["Opinion", "is_below_certain", "keeps_enough"]
 
@@ -62,10 +63,7 @@ class Opinion:
 
 def _describe(account: str, rows: list[int]) -> str:
     first = ", ".join(map(str, rows[:SHOWN])) + (", ..." if len(rows) > SHOWN else "")
-    return (
-        f"{len(rows)} row(s) of account {account!r} (row {first}) paid less than this version asks for the same event: "
-        "priced by a version with another bound, or by another hand. The limit was kept at those prices."
-    )
+    return phrase("ledger.note_paid_less", number=len(rows), account=account, rows=first)
 
 
 def _verdict(rule: Rule, event: Event, paid: Price) -> str:

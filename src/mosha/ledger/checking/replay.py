@@ -15,6 +15,7 @@ from typing import Any
 from mosha.accounting.numerics.price import FREE, Price
 from mosha.core.errors import MoshaError
 from mosha.core.event import NOTHING, Event, from_dict
+from mosha.core.language import phrase
 from mosha.core.unit import Member
 from mosha.ledger.checking.opinion import Opinion, keeps_enough
 from mosha.ledger.checking.state import PaymentState
@@ -33,7 +34,7 @@ from mosha.ledger.terms.terms import Terms
 
 __all__ = ["Balance", "Replay"]
 
-ANOTHER_HAND = "gives something back on the word of somebody who does not hold the payment"
+ANOTHER_HAND = "ledger.wrong_hand"
 
 
 @dataclass
@@ -67,7 +68,7 @@ class Balance:
 
 
 class Replay:
-    """Reads rows one by one; `problems` are the sentences it would not accept."""
+    """Reads rows one by one; `problems` are what it would not accept, in sentences."""
 
     def __init__(self) -> None:
         self.accounts: dict[str, Balance] = {}
@@ -104,32 +105,32 @@ class Replay:
         try:
             self._kinds[entry.kind](entry, entry.content())
         except (KeyError, ValueError, TypeError, AttributeError, MoshaError):
-            self.problem(entry, f"makes no sense after the rows before it (kind {entry.kind!r})")
+            self.problem(entry, "ledger.wrong_no_sense", kind=entry.kind)
 
     def finish(self) -> None:
         """A failure that was not counted by the row after it is not counted at all."""
         if self._uncounted is not None:
-            self.problem(self._uncounted, "ends a step with a failure that is not counted")
+            self.problem(self._uncounted, "ledger.wrong_failure_uncounted")
             self._uncounted = None
 
-    def problem(self, entry: Entry, what: str) -> None:
-        self.problems.append(f"row {entry.sequence} {what}")
+    def problem(self, entry: Entry, code: str, **fields: object) -> None:
+        self.problems.append(phrase("ledger.wrong_row", row=entry.sequence, what=phrase(code, **fields)))
 
-    def _require(self, entry: Entry, condition: bool, what: str) -> None:  # noqa: FBT001
+    def _require(self, entry: Entry, condition: bool, code: str, **fields: object) -> None:  # noqa: FBT001
         if not condition:
-            self.problem(entry, what)
+            self.problem(entry, code, **fields)
 
     def _ledger(self, entry: Entry, content: Content) -> None:
         keyed = "key" in content
         well = entry.sequence == 1 and content["version"] == (2 if keyed else 1)
-        self._require(entry, well, "begins a book of another kind")
+        self._require(entry, well, "ledger.wrong_other_kind")
         self.book_keys += [str(content["key"])] if keyed else []
         self.edition = read_edition(content)
 
     def _key(self, entry: Entry, content: Content) -> None:
         follows = content.get("previous") == (self.book_keys[-1] if self.book_keys else None)
-        self._require(entry, follows, "changes a key that the book does not have")
-        self._require(entry, content["key"] not in self.book_keys, "brings back a key that the book has had")
+        self._require(entry, follows, "ledger.wrong_key_not_there")
+        self._require(entry, content["key"] not in self.book_keys, "ledger.wrong_key_again")
         self.book_keys.append(str(content["key"]))
 
     def _open(self, entry: Entry, content: Content) -> None:
@@ -138,12 +139,12 @@ class Replay:
         if terms.disjoint_blocks:
             check_disjoint(terms.unit)
         parent = terms.name.rpartition("/")[0]
-        self._require(entry, terms.name not in self.accounts, "opens an account a second time")
-        self._require(entry, not parent or parent in self.accounts, "opens a child without its parent")
-        self._require(entry, self._is_protected(terms), "opens an account that those who pay with it do not protect")
-        self._require(entry, terms.expires is None or entry.at < terms.expires, "opens an account that has ended")
+        self._require(entry, terms.name not in self.accounts, "ledger.wrong_opened_twice")
+        self._require(entry, not parent or parent in self.accounts, "ledger.wrong_child_without_parent")
+        self._require(entry, self._is_protected(terms), "ledger.wrong_unit_unprotected")
+        self._require(entry, terms.expires is None or entry.at < terms.expires, "ledger.wrong_opened_after_end")
         fits = self.policy is None or not self.policy.violations(terms, entry.at)
-        self._require(entry, fits, "opens an account against the policy of the book")
+        self._require(entry, fits, "ledger.wrong_against_policy")
         self.admit(Balance(terms, entry=entry.sequence))
 
     def admit(self, balance: Balance) -> None:
@@ -161,38 +162,38 @@ class Replay:
         return of in self._terms and self._terms[of].unit == Member(of=of, neighbours=terms.unit.neighbours)
 
     def _retire(self, entry: Entry, content: Content) -> None:
-        self._require(entry, not self.accounts[content["account"]].retired, "retires an account a second time")
+        self._require(entry, not self.accounts[content["account"]].retired, "ledger.wrong_retired_twice")
         self.accounts[content["account"]].retired = True
 
     def _pay(self, entry: Entry, content: Content) -> None:
         charges = [Charge.from_dict(stored) for stored in content["charges"]]
         payment = PaymentState.of(entry, content, charges)
         whole = type(payment.horizon) is int and payment.horizon >= 1 and (entry.kind == "pay" or payment.key is None)
-        self._require(entry, whole, "is not a payment as the ledger writes them")
-        self._require(entry, self._is_locked(payment.lock), "gives a payment to nobody: it has no lock")
+        self._require(entry, whole, "ledger.wrong_not_a_payment")
+        self._require(entry, self._is_locked(payment.lock), "ledger.wrong_no_lock")
         expected = payers(payment.scope, self._terms)
         named = [(paid.account, paid.family, paid.lanes) for paid in charges]
         right = named == [(payer.terms.name, payer.family, payer.lanes) for payer in expected]
-        self._require(entry, right, "does not charge exactly the accounts it must")
+        self._require(entry, right, "ledger.wrong_other_payers")
         for paid in charges:
             balance = self.accounts[paid.account]
             balance.way = balance.way or balance.terms.rule.way(paid.price)
             balance.move(paid, 1)
-            self._require(entry, paid.way == balance.way, f"misstates how {paid.account!r} adds up")
+            self._require(entry, paid.way == balance.way, "ledger.wrong_way_misstated", account=paid.account)
             ended = balance.terms.expires is not None and balance.terms.expires <= entry.at
             balance.entry = entry.sequence
-            self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
-            self._require(entry, not ended, f"charges account {paid.account!r} after its end")
-            self._require(entry, not balance.frozen, f"charges the frozen account {paid.account!r}")
+            self._require(entry, not balance.retired, "ledger.wrong_retired_charged", account=paid.account)
+            self._require(entry, not ended, "ledger.wrong_ended_charged", account=paid.account)
+            self._require(entry, not balance.frozen, "ledger.wrong_frozen_charged", account=paid.account)
             within = balance.terms.rule.admits(balance.spent, balance.way)
-            self._require(entry, within, f"overspends account {paid.account!r}")
-            self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
+            self._require(entry, within, "ledger.wrong_overspent", account=paid.account)
+            self._require(entry, balance.spent == paid.spent, "ledger.wrong_spent_misstated", account=paid.account)
             self._judge(entry, paid.account, payment.event, paid.price)
         self._check_lanes(entry, content)
         if payment.key is not None:
             known = payment.scope, payment.key
             unused = known not in self.keys or self.payments[self.keys[known]].closed == VOID
-            self._require(entry, unused, "pays a second time under one key")
+            self._require(entry, unused, "ledger.wrong_paid_twice")
             self.keys[known] = entry.sequence
         self.payments[entry.sequence] = payment
         self._remember(payment, charges)
@@ -206,14 +207,14 @@ class Replay:
     def _judge(self, entry: Entry, account: str, event: str, paid: Price) -> None:
         """Price an event again, by the rule of the account."""
         possible = self.opinion.judge(entry.sequence, account, self._terms[account].rule, event, paid)
-        self._require(entry, possible, f"charges {account!r} less than what was bought certainly costs")
+        self._require(entry, possible, "ledger.wrong_too_cheap", account=account)
 
     def _claim(self, entry: Entry, content: Content) -> None:
         payment = self.payments[content["payment"]]
         fair = payment.take_claim(content["claim"], content["step"], content.get("lock"))
-        self._require(entry, fair, "claims a payment that cannot be claimed")
-        self._require(entry, not self._is_frozen(payment), "claims a payment of a frozen account")
-        self._require(entry, self._is_locked(payment.lock), "gives a payment to nobody: it has no lock")
+        self._require(entry, fair, "ledger.wrong_claim_refused")
+        self._require(entry, not self._is_frozen(payment), "ledger.wrong_frozen_claimed")
+        self._require(entry, self._is_locked(payment.lock), "ledger.wrong_no_lock")
 
     def _is_locked(self, lock: object) -> bool:
         return self.edition < EDITION or isinstance(lock, str)
@@ -222,17 +223,17 @@ class Replay:
         payment = self.payments[content["payment"]]
         self._require(entry, payment.is_word_of_holder(content), ANOTHER_HAND)
         fair = payment.take_back_start(content["claim"], content["step"])
-        self._require(entry, fair, "speaks for a holder that was overtaken, or takes back what was not started")
+        self._require(entry, fair, "ledger.wrong_start_not_taken_back")
 
     def _resolve(self, entry: Entry, content: Content) -> None:
         payment, step = self.payments[content["payment"]], content["step"]
-        self._require(entry, step not in payment.steps, "releases a step a second time")
+        self._require(entry, step not in payment.steps, "ledger.wrong_step_twice")
         fair = payment.end_step(content["claim"], step, entry.sequence, entry.kind)
-        self._require(entry, fair, "releases what was not paid for")
+        self._require(entry, fair, "ledger.wrong_step_unpaid")
         if entry.kind == "fail" and self.edition >= EDITION:
             self._uncounted = entry
         told = entry.kind == "release" and self._is_frozen(payment)
-        self._require(entry, not told, "releases an answer of a frozen account")
+        self._require(entry, not told, "ledger.wrong_frozen_released")
 
     def _is_frozen(self, payment: PaymentState) -> bool:
         return any(self.accounts[paid.account].frozen for paid in payment.charges)
@@ -242,23 +243,23 @@ class Replay:
         if failed is not None and _place(failed.content()) != _place(content):
             self.finish()
         self._uncounted = None
-        self._require(entry, not self._is_frozen(payment), "tells a failure of a frozen account")
+        self._require(entry, not self._is_frozen(payment), "ledger.wrong_frozen_failure")
         for paid in payment.charges:
             self.accounts[paid.account].failures += 1
         counts = {paid.account: self.accounts[paid.account].failures for paid in payment.charges}
-        self._require(entry, content["failures"] == counts, "misstates how many steps have failed")
+        self._require(entry, content["failures"] == counts, "ledger.wrong_failures_misstated")
 
     def _lift(self, entry: Entry, content: Content) -> None:
         name = content["account"]
         beneath = [known for known in self.accounts if known == name or known.startswith(name + "/")]
         counts = {known: self.accounts[known].failures for known in beneath if self.accounts[known].failures}
-        self._require(entry, bool(counts) and content["failures"] == counts, "lifts what had not failed")
+        self._require(entry, bool(counts) and content["failures"] == counts, "ledger.wrong_lift_of_nothing")
         for known in counts:
             self.accounts[known].failures = 0
 
     def _close(self, entry: Entry, content: Content) -> None:
         payment = self.payments[content["payment"]]
-        self._require(entry, not payment.closed, "closes a payment a second time")
+        self._require(entry, not payment.closed, "ledger.wrong_closed_twice")
         self._require(entry, payment.is_word_of_holder(content), ANOTHER_HAND)
         returned = [Charge.from_dict(stored) for stored in content["returned"]]
         kept = from_dict(content["kept"])
@@ -266,10 +267,10 @@ class Replay:
         self._check_lanes(entry, content)
         if payment.kind == "pay":
             enough = keeps_enough(self.opinion.event(payment.event), payment.horizon, kept, payment.touched)
-            self._require(entry, enough, "hands back steps that were released or started")
+            self._require(entry, enough, "ledger.wrong_used_handed_back")
         void = content.get("void", False)
         untouched = kept == NOTHING and [back.price for back in returned] == [done.price for done in payment.charges]
-        self._require(entry, void is (untouched and not payment.touched), "voids a payment that was used")
+        self._require(entry, void is (untouched and not payment.touched), "ledger.wrong_used_voided")
         payment.closed, payment.returned = VOID if void else CLOSED, returned
         payment.event = canonical(kept.to_dict())
         less = {back.account: back.price for back in returned}
@@ -278,7 +279,7 @@ class Replay:
     def _hand_back(self, entry: Entry, payment: PaymentState, returned: list[Charge], kept: Event) -> None:
         """Each payer gets back at most what it paid, once, and what stays paid is the price of what is kept."""
         back = {given.account: given for given in returned}
-        self._require(entry, len(back) == len(returned), "hands back twice to one account")
+        self._require(entry, len(back) == len(returned), "ledger.wrong_handed_back_twice")
         text = canonical(kept.to_dict())
         for paid in payment.charges:
             given = back.pop(paid.account, None)
@@ -287,14 +288,14 @@ class Replay:
             rule = self._terms[paid.account].rule
             same = (given.family, given.lanes, given.way) == (paid.family, paid.lanes, paid.way)
             fair = same and rule.returns_unused and given.price <= paid.price
-            self._require(entry, fair, "hands back more than was paid")
+            self._require(entry, fair, "ledger.wrong_too_much_handed_back")
             self._judge(entry, paid.account, text, paid.price - given.price)
             self.accounts[paid.account].move(given, -1)
             self.accounts[paid.account].entry = entry.sequence
-        self._require(entry, not back, "hands back to an account that did not pay")
+        self._require(entry, not back, "ledger.wrong_handed_back_to_other")
         for given in returned:
             right = self.accounts[given.account].spent == given.spent
-            self._require(entry, right, f"misstates what {given.account!r} has spent")
+            self._require(entry, right, "ledger.wrong_spent_misstated", account=given.account)
 
     def _check_lanes(self, entry: Entry, content: Content) -> None:
         """Rows of earlier versions state nothing about lanes."""
@@ -306,12 +307,12 @@ class Replay:
                 [str(part) for part in families[lane.rpartition("/")[0]].paid[lane].parts] == price
                 for lane, price in sums.items()
             )
-            self._require(entry, right, f"misstates what {account!r} has paid for its blocks")
+            self._require(entry, right, "ledger.wrong_blocks_misstated", account=account)
 
     def _note(self, entry: Entry, content: Content) -> None:
         about = content.get("about")
-        self._require(entry, is_well_formed(content), "is not a note as the ledger writes them")
-        self._require(entry, about is None or about in self.accounts, "is a note about an account that is not there")
+        self._require(entry, is_well_formed(content), "ledger.wrong_not_a_note")
+        self._require(entry, about is None or about in self.accounts, "ledger.wrong_note_about_nobody")
         if content["topic"] == TOPIC:
             self.policy = read_policy(content["content"])
         if content["topic"] == EDITION_TOPIC:

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import phrase
 from mosha.ledger.checking.checkpoint import Checkpoint, check_apart
 from mosha.ledger.checking.replay import Replay
 from mosha.ledger.storage.chain import GENESIS, Entry, Head
@@ -41,8 +42,6 @@ from mosha.ledger.storage.transactions import Storage, Transaction
 
 __all__ = ["Report", "entries", "inspect", "replay", "verify_book"]
 
-_UNWITNESSED = "There is no witness of this book: only a head that was kept elsewhere would show an older copy of it."
-
 PAGE = 1000
 BREATH = 32  # rows between two moments at which payers go first
 TABLES = ("accounts", "lanes", "payments", "steps", "failures", "purchases")
@@ -50,7 +49,13 @@ TABLES = ("accounts", "lanes", "payments", "steps", "failures", "purchases")
 
 @dataclass(frozen=True)
 class Report:
-    """What `Ledger.verify` found; `problems` is empty for a book that is well, `notes` say what was not looked at."""
+    """What `Ledger.verify` found; `problems` is empty for a book that is well, `notes` say what was not looked at.
+
+    >>> import mosha
+    >>> found = mosha.Ledger.memory().verify()
+    >>> found.ok, found.problems
+    (True, ())
+    """
 
     entries: int
     head: Head
@@ -109,9 +114,9 @@ def verify_book(
     """Inspect a book in its place, with the heads and keys that are known of it, from a checkpoint on."""
     heads: list[tuple[str, Head | str]] = []
     if witnessed := storage.witnessed:
-        heads.append(("the witness", witnessed))
+        heads.append((phrase("ledger.from_witness"), witnessed))
     if head is not None:
-        heads.append(("elsewhere", parse_head(head)))
+        heads.append((phrase("ledger.from_elsewhere"), parse_head(head)))
     known = (*keys, *(() if storage.key is None else (storage.key,)))
     file = None if since is None or isinstance(since, Checkpoint) else Path(since)
     if keep and file is None:
@@ -124,7 +129,7 @@ def verify_book(
     report = storage.read(lambda transaction: inspect(transaction, heads, known, begun), recognise=False)
     if file is not None and keep and (checkpoint := report.checkpoint) is not None:
         checkpoint.save(file, _choose_signer(known, checkpoint))
-    return report if witnessed else replace(report, notes=(_UNWITNESSED, *report.notes))
+    return report if witnessed else replace(report, notes=(phrase("ledger.note_unwitnessed"), *report.notes))
 
 
 def _choose_signer(keys: Sequence[LedgerKey], checkpoint: Checkpoint) -> LedgerKey | None:
@@ -143,12 +148,9 @@ def inspect(
     begun = since or Checkpoint.of(Replay(), GENESIS, 0, 0)
     said, problems, notes = begun.replay(), list[str](), list[str]()
     if not _holds(transaction, begun.head):
-        what = (
-            "the book does not hold the head of the checkpoint: it was cut, rewritten or rolled back, or is another one"
-        )
-        return Report(0, transaction.head, (what,))
+        return Report(0, transaction.head, (phrase("ledger.wrong_checkpoint"),))
     if since is not None:
-        notes.append(f"Rows up to {begun.head.sequence} were checked before, and were not read again.")
+        notes.append(phrase("ledger.note_checked_before", row=begun.head.sequence))
     tags = TagCheck(transaction, keys, begun.head.sequence, said.book_keys)
     previous, last_at, count = begun.head, begun.at, begun.entries
     found = _HeadsInside(transaction, heads, begun.head.sequence)
@@ -162,7 +164,7 @@ def inspect(
     problems += said.problems
     for table in TABLES:
         if set(map(tuple, transaction.rows(f"SELECT * FROM {table}"))) != said.table(table):  # noqa: S608
-            problems.append(f"the index {table!r} does not say what the rows say")
+            problems.append(phrase("ledger.wrong_index", table=table))
     problems += found.problems()
     wrong, unseen = tags.finish()
     notes += [*unseen, *said.opinion.notes()]
@@ -193,21 +195,17 @@ class _HeadsInside:
         self._found |= self._wanted & {entry.head, entry.hash}
 
     def problems(self) -> list[str]:
-        return [
-            f"the book does not hold the head from {source}: it was cut, rewritten or rolled back"
-            for source, head in self._heads
-            if head not in self._found
-        ]
+        return [phrase("ledger.wrong_head", source=source) for source, head in self._heads if head not in self._found]
 
 
 def _find_misplacement(entry: Entry, previous: Head, last_at: int) -> list[str]:
-    problems = []
+    problems: list[str] = []
     if entry.sequence != previous.sequence + 1:
-        problems.append(f"rows {previous.sequence + 1} to {entry.sequence - 1} are missing")
+        problems.append(phrase("ledger.wrong_gap", first=previous.sequence + 1, last=entry.sequence - 1))
     elif not entry.follows(previous):
-        problems.append(f"row {entry.sequence} was edited, moved, or written by another hand: its hash is wrong")
+        problems.append(phrase("ledger.wrong_hash", row=entry.sequence))
     if entry.at < last_at:
-        problems.append(f"row {entry.sequence} is dated before the row that it follows")
+        problems.append(phrase("ledger.wrong_date", row=entry.sequence))
     return problems
 
 

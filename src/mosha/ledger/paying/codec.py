@@ -20,7 +20,7 @@ class Unkept(Exception):
     """This answer has no exact JSON form: the book notes the release and not the answer."""
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> Any:
     """The answer as plain JSON data; types are exact, for a subclass would come back as its parent.
 
     >>> encode([1, (2.5, b"x"), {"a": None}])
@@ -64,7 +64,7 @@ def _text(value: str) -> str:
     return value
 
 
-def _encode_numpy(value: Any) -> Any:
+def _encode_numpy(value: object) -> Any:
     if type(value).__module__ != "numpy":
         raise Unkept
     import numpy as np  # noqa: PLC0415  (there is a numpy value, so numpy is loaded)
@@ -80,7 +80,7 @@ def _encode_numpy(value: Any) -> Any:
     return {"array": described | {"shape": list(array.shape)}}
 
 
-def decode(stored: Any) -> Any:
+def decode(stored: object) -> Any:
     """The answer that `encode` described.
 
     >>> decode(encode({"table": (1, 2.5, float("inf"))}))

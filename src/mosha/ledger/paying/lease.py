@@ -44,6 +44,12 @@ class Lease(Account):
     """An account in memory whose limit is a slice of a durable one. Made by `LedgerAccount.lease`.
 
     It keeps no answers and takes no keys, and only the process that took it may use it.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+    >>> with account.lease(mosha.events.Pure(epsilon=0.5)) as lease:
+    ...     lease.affords(mosha.events.Pure(epsilon=0.4))
+    True
     """
 
     def __init__(
@@ -270,7 +276,7 @@ class _Debit:
             raise StepFailed("ledger.step_never_answered", step=step, measurement=self._measurement.name, spent="paid")
         self._touched_before, self._touched = self._touched, step
 
-    def note_answer(self, step: int, answer: Any) -> None:
+    def note_answer(self, step: int, answer: object) -> None:
         """The slice is on disk, and nobody can ask for this answer again: there is nothing to note of it."""
         self._waiting = step, answer
         self._let_go()

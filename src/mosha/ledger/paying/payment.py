@@ -159,7 +159,7 @@ class Payment:
         transaction.append("claim", content)
         return claim + 1, attempts
 
-    def note_answer(self, step: int, answer: Any) -> None:
+    def note_answer(self, step: int, answer: object) -> None:
         content = self._about(step) | {"mark": secrets.token_hex(8)}  # tells this very answer from a fork's
         if self._order.key is not None:  # without a key nobody can ask for it again
             with suppress(Unkept):

@@ -21,7 +21,7 @@ from mosha.ledger.terms.policy import epsilon_at
 
 if TYPE_CHECKING:
     from mosha.ledger.checking.replay import Balance
-    from mosha.ledger.publishing.statement import ReleaseLine, Statement
+    from mosha.ledger.publishing.facts import ReleaseLine, StatementFacts
 
 __all__ = ["write_page"]
 
@@ -71,7 +71,7 @@ footer { margin-top: 2.5rem; color: var(--dim); font-size: .88rem; }
 """
 
 
-def write_page(statement: Statement, lang: str) -> str:
+def write_page(statement: StatementFacts, lang: str) -> str:
     """The page in one of the languages."""
     words = words_in(lang)
     title = f"{words['title']}{words['colon']}{statement.account}"
@@ -104,7 +104,7 @@ def _section(heading: str, body: str) -> str:
     return f"<section><h2>{escape(heading)}</h2>{body}</section>"
 
 
-def _promise(statement: Statement, words: Words) -> str:
+def _promise(statement: StatementFacts, words: Words) -> str:
     terms, promise = statement.balance.terms, statement.promise
     epsilon, delta = _odds(promise)
     note = "" if isinstance(promise, Pure | Approx) else f" ({words['converted']})"
@@ -139,14 +139,14 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g}%" if share < 0.9995 else ">99.9%"
 
 
-def _warnings(statement: Statement, words: Words) -> str:
+def _warnings(statement: StatementFacts, words: Words) -> str:
     if not statement.weaknesses:
         return ""
     items = "".join(f"<li>{escape(_tidy(words.warning(weakness)))}</li>" for weakness in statement.weaknesses)
     return f'<section><h2>{escape(words["warnings"])}</h2><div class="warnings"><ul>{items}</ul></div></section>'
 
 
-def _render_spent(statement: Statement, words: Words) -> str:
+def _render_spent(statement: StatementFacts, words: Words) -> str:
     rule = statement.balance.terms.rule
     amount, limit = rule.amount_of(statement.balance.spent, statement.balance.way), rule.amount_limit
     share = min(amount / limit, 1.0)
@@ -157,7 +157,7 @@ def _render_spent(statement: Statement, words: Words) -> str:
     return _section(words["spent"], f"{bar}<p>{escape(said)}</p><p>{escape(words['left'] + words['colon'] + left)}</p>")
 
 
-def _facts(statement: Statement, words: Words) -> str:
+def _facts(statement: StatementFacts, words: Words) -> str:
     terms = statement.balance.terms
     facts = []
     if terms.unit.of not in (None, statement.account):
@@ -201,7 +201,7 @@ def _accounts(accounts: Iterable[Balance], words: Words) -> str:
     return _section(words["accounts"], _table(head, rows))
 
 
-def _releases(statement: Statement, words: Words) -> str:
+def _releases(statement: StatementFacts, words: Words) -> str:
     """Payments for the same thing that met the same fate are one line."""
     groups: dict[tuple[str, str, str], list[ReleaseLine]] = {}
     for line in statement.releases:
@@ -239,7 +239,7 @@ def _cost(lines: list[ReleaseLine]) -> str:
     return _tidy(f"{amount:.4g}" + (f", δ {delta:.2g}" if delta else ""))
 
 
-def _book(statement: Statement, words: Words) -> str:
+def _book(statement: StatementFacts, words: Words) -> str:
     said = escape(f"{words['book_says']} {_moment(statement.at)}{words['colon'].strip()}")
     command = f"mosha ledger verify BOOK --head {statement.head}"
     return _section(

@@ -22,7 +22,7 @@ from mosha.core.language import Phrase, phrase
 from mosha.core.unit import Client, Edge, Example, Member, Node, Own, Person, Reading, Row, Unit, Window
 
 if TYPE_CHECKING:
-    from mosha.ledger.publishing.statement import Statement
+    from mosha.ledger.publishing.facts import StatementFacts
 
 __all__ = ["draft_entry", "find_problems", "make_entry", "missing_fields", "write_yaml"]
 
@@ -103,7 +103,7 @@ _LEVELS: dict[type, str] = {
 }
 
 
-def draft_entry(statement: Statement) -> dict[str, Any]:
+def draft_entry(statement: StatementFacts) -> dict[str, Any]:
     """What the ledger itself knows of the entry."""
     terms, promise = statement.balance.terms, statement.promise
     kinds = sorted({kind for line in statement.releases for kind in _kinds(line.event)})
@@ -130,7 +130,7 @@ def draft_entry(statement: Statement) -> dict[str, Any]:
     return {"status": "Draft", "deployment": sections}
 
 
-def make_entry(statement: Statement, details: Mapping[str, Any] | None, tier: int | None) -> dict[str, Any]:
+def make_entry(statement: StatementFacts, details: Mapping[str, object] | None, tier: int | None) -> dict[str, Any]:
     """The entry with the steward's details, at the given tier or the highest one that its fields reach."""
     entry = draft_entry(statement)
     sections = entry["deployment"]
@@ -229,7 +229,7 @@ def _parameters(promise: Guarantee) -> dict[str, float]:
     return {} if isinstance(promise, Gaussian) else said
 
 
-def _explain_parameters(statement: Statement) -> str:
+def _explain_parameters(statement: StatementFacts) -> str:
     terms, promise = statement.balance.terms, statement.promise
     limit = f"A limit on all releases together, kept by the {terms.rule.name} rule; spent so far: {statement.spent}."
     if not isinstance(promise, Gaussian):
@@ -247,7 +247,7 @@ def _model(unit: Unit, kinds: list[str]) -> str:
     return "Local" if isinstance(unit, Own) else "Federated" if isinstance(unit, Client) else "Central"
 
 
-def _releases(statement: Statement) -> dict[str, str]:
+def _releases(statement: StatementFacts) -> dict[str, str]:
     many = sum(line.count for line in statement.releases) > 1
     said = {
         "release_type": "Many releases" if many else "One release",
@@ -263,7 +263,7 @@ def _releases(statement: Statement) -> dict[str, str]:
     return said | {"access_type_details": apportioned}
 
 
-def _explain_composition(statement: Statement) -> str:
+def _explain_composition(statement: StatementFacts) -> str:
     terms = statement.balance.terms
     said = (
         f"{terms.rule.describe(statement.balance.way)} over releases that may be chosen adaptively (a privacy filter)"
@@ -281,7 +281,7 @@ def _explain_mechanisms(kinds: list[str]) -> str:
     )
 
 
-def _kinds(event: Any) -> set[str]:
+def _kinds(event: object) -> set[str]:
     """The names of all events inside an event, but for the composition itself."""
     if isinstance(event, list):
         return set().union(*map(_kinds, event))
@@ -299,11 +299,11 @@ def _slug(text: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", text.lower())) or "entry"
 
 
-def _in_order(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(given: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, Any]:
     return {name: given[name] for name in fields if name in given}
 
 
-def write_yaml(entry: Mapping[str, Any], indent: int = 0) -> str:
+def write_yaml(entry: Mapping[str, object], indent: int = 0) -> str:
     r"""The entry as YAML: texts are quoted as in JSON, which YAML reads alike.
 
     >>> write_yaml({"tier": 1, "names": ["Li", "Wang"], "basic": {"name": "Stays: 2026"}})
@@ -320,7 +320,7 @@ def write_yaml(entry: Mapping[str, Any], indent: int = 0) -> str:
     return lines
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     if isinstance(value, float):
         return _plain_float(value)
     return json.dumps(value, ensure_ascii=False)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mosha.core.errors import UnknownAccount, Unpriced
 from mosha.core.event import Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
+from mosha.core.language import Language, current_language, say
 from mosha.core.number import probability
 from mosha.core.showing import Card, Shown
 from mosha.ledger.checking.replay import Balance
@@ -21,9 +22,11 @@ from mosha.ledger.paying.charge import from_columns
 from mosha.ledger.paying.payment import VOID
 from mosha.ledger.paying.purchase import Purchase, compose_purchases, find_purchases
 from mosha.ledger.paying.room import count_like_last
+from mosha.ledger.publishing.facts import ReleaseLine, StatementFacts
 from mosha.ledger.publishing.registry import draft_entry, make_entry, missing_fields
 from mosha.ledger.publishing.words import words_in
-from mosha.ledger.storage.chain import Content, Head, canonical
+from mosha.ledger.showing import make_statement_card
+from mosha.ledger.storage.chain import canonical
 from mosha.ledger.storage.transactions import Transaction
 from mosha.ledger.terms.moment import as_text
 from mosha.ledger.terms.payers import ancestry, payers
@@ -31,64 +34,18 @@ from mosha.ledger.terms.policy import find_policy
 from mosha.ledger.terms.terms import Terms
 from mosha.ledger.terms.weakness import Weakness, find_weaknesses
 
-__all__ = ["ReleaseLine", "Statement", "draw_up", "price_tightly", "read_balances"]
-
-
-@dataclass(frozen=True)
-class ReleaseLine:
-    """One payment, or `count` equal ones from row `entry` to row `last`; what they cost is what all cost together."""
-
-    entry: str
-    at: str
-    name: str
-    event: Content
-    cost: float
-    delta: float
-    state: str
-    count: int = 1
-    last: str = ""
-    until: str = ""
+__all__ = ["Statement", "draw_up", "price_tightly", "read_balances"]
 
 
 @dataclass(frozen=True, repr=False)
-class Statement(Shown):
+class Statement(Shown, StatementFacts):
     """What one account has promised and paid for. Public numbers, all of it."""
-
-    account: str
-    balance: Balance = field(repr=False)
-    releases: tuple[ReleaseLine, ...]
-    accounts: tuple[Balance, ...] = field(repr=False)
-    today: Guarantee | None
-    head: Head
-    at: str
-    weaknesses: tuple[Weakness, ...] = ()
-    more: int | None = None  # payments like the last one that still fit
 
     def __repr__(self) -> str:
         return f"Statement({self.account!r}, at={self.at!r})"
 
     def make_card(self) -> Card:
-        from mosha.ledger.showing import make_statement_card  # noqa: PLC0415  (beside this room, not beneath it)
-
         return make_statement_card(self)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Where the promise is weak by anybody's standard, or above the present policy of the book, in sentences."""
-        return tuple(map(str, self.weaknesses))
-
-    @property
-    def promise(self) -> Guarantee:
-        return self.balance.terms.rule.promise()
-
-    @property
-    def spent(self) -> Guarantee:
-        return self.balance.terms.rule.spent_as(self.balance.spent, self.balance.way)
-
-    @property
-    def left(self) -> float:
-        """What can still be spent here, in the measure of the rule: as epsilon, in one pure release."""
-        return self.balance.terms.rule.amount_left(self.balance.spent, self.balance.way)
 
     def to_dict(self) -> dict[str, Any]:
         """The statement for programs; `registry` is what the ledger can say for the registry of deployments."""
@@ -122,7 +79,7 @@ class Statement(Shown):
             "registry": draft_entry(self) | {"missing": missing_fields(draft_entry(self), 1)},
         }
 
-    def registry(self, details: Mapping[str, Any] | None = None, *, tier: int | None = None) -> dict[str, Any]:
+    def registry(self, details: Mapping[str, object] | None = None, *, tier: int | None = None) -> dict[str, Any]:
         """The statement as an entry of the public registry of deployments, in its current form.
 
         Args:
@@ -134,49 +91,62 @@ class Statement(Shown):
         """
         return make_entry(self, details, tier)
 
-    def to_html(self, lang: str = "en") -> str:
+    def to_html(self, lang: Language = "en") -> str:
         """The statement as one page that needs nothing else, in English or Chinese (`lang="zh"`)."""
         from mosha.ledger.publishing.page import write_page  # noqa: PLC0415  (only where it is asked for)
 
         return write_page(self, lang)
 
-    def markdown(self) -> str:
-        """The statement for people."""
-        terms = self.balance.terms
-        spent, limit = terms.rule.amount_of(self.balance.spent, self.balance.way), terms.rule.amount_limit
-        facts = [
-            ("promise", f"{self.promise}, for all releases together"),
-            ("hidden", f"whether {terms.unit.describe()}"),
-            ("neighbours", str(terms.unit.neighbours)),
-            ("rule", f"{terms.rule.name}: {terms.rule.describe(self.balance.way)}, to at most {limit:.6g}"),
-            ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
-            ("left", words_in("en").describe_left(terms.rule.measure, f"{self.left:.6g}", self.more)),
-            ("releases", f"{sum(line.count for line in self.releases):,}"),
-            (
-                "state",
-                "retired: nothing can be released any more" if self.balance.retired else _condition(self.balance),
-            ),
-            ("book", f"row and hash {self.head}, {self.at}"),
-        ]
-        if terms.unit.of not in (None, self.account):
-            facts.insert(3, ("population", f"{terms.unit.of}, which is charged with every release"))
-        if terms.size is not None:
-            facts.insert(3, ("size", f"about {terms.size:,} (declared, public)"))
-        if self.today is not None:
-            sentence = f"{self.today}, had all releases been fixed in advance (for reading; it admits nothing)"
-            facts.insert(-3, ("tight today", sentence))
-        if terms.disjoint_blocks:
-            facts.insert(-3, ("blocks", "declared disjoint: nobody lies in two of them, and the dearest one counts"))
-        parts = [f"# Privacy statement: {_cell(self.account)}", _table(("", ""), facts)]
+    def markdown(self, lang: Language | None = None) -> str:
+        """The statement for people.
+
+        Args:
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        language = lang or current_language()
+        facts = [(say(f"ledger.row_{name}", language), said) for name, said in self._list_facts(language)]
+        title = say("ledger.statement_title", language, account=_cell(self.account))
+        parts = [f"# {title}", _table(("", ""), facts)]
+        words = words_in(language)
         if self.warnings:
-            parts += ["## Warnings", "\n".join(f"- {sentence}" for sentence in self.warnings)]
+            said = self.warnings if language == "en" else [words.warning(weakness) for weakness in self.weaknesses]
+            parts += [f"## {say('ledger.statement_warnings', language)}", "\n".join(f"- {each}" for each in said)]
+        measure = self.balance.terms.rule.measure
         if self.accounts:
-            beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b), _condition(b)) for b in self.accounts]
-            parts += ["## Accounts beneath", _table(("account", "promise", "spent", "state"), beneath)]
-        lines = [_cells(line) for line in self.releases]
-        head = ("row", "date", "what", "event", f"{terms.rule.measure}", "state")
-        parts += ["## Releases", _table(head, lines) if lines else "None."]
+            head = tuple(say(f"ledger.head_{name}", language) for name in ("account", "promise", "spent", "state"))
+            beneath = [_describe_beneath(each, language) for each in self.accounts]
+            parts += [f"## {say('ledger.statement_beneath', language)}", _table(head, beneath)]
+        first = tuple(say(f"ledger.head_{name}", language) for name in ("row", "date", "what", "event"))
+        lines = [_cells(line, language) for line in self.releases]
+        none = say("ledger.statement_none", language)
+        last = (measure, say("ledger.head_state", language))
+        parts += [f"## {say('ledger.statement_releases', language)}", _table((*first, *last), lines) if lines else none]
         return "\n\n".join(parts) + "\n"
+
+    def _list_facts(self, language: Language) -> Iterator[tuple[str, str]]:
+        """The rows of the first table: their names, and what they say."""
+        terms, rule, words = self.balance.terms, self.balance.terms.rule, words_in(language)
+        spent, limit = rule.amount_of(self.balance.spent, self.balance.way), rule.amount_limit
+        yield "promise", say("ledger.fact_promise", language, promise=str(self.promise))
+        yield "hidden", say("ledger.fact_hidden", language, unit=terms.unit.describe(language))
+        yield "neighbours", str(terms.unit.neighbours)
+        if terms.size is not None:
+            yield "size", say("ledger.fact_size", language, size=f"{terms.size:,}")
+        if terms.unit.of not in (None, self.account):
+            yield "population", say("ledger.fact_population", language, population=terms.unit.of)
+        how = rule.describe(self.balance.way) if language == "en" else words.rule(rule, self.balance.way)
+        yield "rule", say("ledger.fact_rule", language, name=rule.name, rule=how, limit=f"{limit:.6g}")
+        numbers = {"measure": rule.measure, "spent": f"{spent:.6g}", "limit": f"{limit:.6g}"}
+        yield "spent", say("ledger.fact_spent", language, meaning=str(self.spent), **numbers)
+        yield "left", words.describe_left(rule.measure, f"{self.left:.6g}", self.more)
+        if self.today is not None:
+            yield "today", say("ledger.fact_today", language, today=str(self.today))
+        if terms.disjoint_blocks:
+            yield "blocks", say("ledger.fact_blocks", language)
+        yield "releases", f"{sum(line.count for line in self.releases):,}"
+        retired = say("ledger.fact_retired", language)
+        yield "state", retired if self.balance.retired else _condition(self.balance, language)
+        yield "book", say("ledger.fact_book", language, head=str(self.head), at=self.at)
 
 
 def price_tightly(event: Event, balance: Balance, *, delta: float | None = None) -> Guarantee | None:
@@ -271,25 +241,30 @@ def _end(balance: Balance) -> str | None:
     return None if balance.terms.expires is None else as_text(balance.terms.expires)
 
 
-def _condition(balance: Balance) -> str:
+def _condition(balance: Balance, language: Language) -> str:
     """Whether an account can still pay, until when and for what."""
     until = "open" if balance.terms.expires is None else f"granted until {_end(balance)}"
-    state = "retired" if balance.retired else until
-    return f"{state}, for: {balance.terms.purpose}" if balance.terms.purpose else state
+    state = words_in(language).state("retired" if balance.retired else until)
+    purpose = balance.terms.purpose
+    return say("ledger.fact_purpose", language, state=state, purpose=purpose) if purpose else state
 
 
-def _fraction(balance: Balance) -> str:
+def _describe_beneath(balance: Balance, language: Language) -> tuple[str, ...]:
+    """An account beneath: its name, its promise, what it has spent, its state."""
     spent, limit = balance.terms.rule.amount_of(balance.spent, balance.way), balance.terms.rule.amount_limit
-    return f"{balance.terms.rule.measure} {spent:.6g} of {limit:.6g}"
+    numbers = {"measure": balance.terms.rule.measure, "spent": f"{spent:.6g}", "limit": f"{limit:.6g}"}
+    share = say("ledger.fact_share", language, **numbers)
+    return balance.terms.name, str(balance.terms.rule.promise()), share, _condition(balance, language)
 
 
-def _cells(line: ReleaseLine) -> tuple[str, ...]:
+def _cells(line: ReleaseLine, language: Language) -> tuple[str, ...]:
     """One line of the table; equal releases are counted, with their first and last row."""
     row, date, name = line.entry, line.at, line.name
     if line.count > 1:
-        row, date = f"{row} to {line.last}", date if date == line.until else f"{date} to {line.until}"
-        name = f"{name} ({line.count:,} times)"
-    return row, date, name, repr(from_dict(line.event)), _cost(line), line.state
+        row = say("ledger.from_to", language, first=row, last=line.last)
+        date = date if date == line.until else say("ledger.from_to", language, first=date, last=line.until)
+        name = say("ledger.so_many_times", language, name=name, count=f"{line.count:,}")
+    return row, date, name, repr(from_dict(line.event)), _cost(line), words_in(language).state(line.state)
 
 
 def _cost(line: ReleaseLine) -> str:

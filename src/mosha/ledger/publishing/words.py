@@ -41,7 +41,7 @@ class Words(ABC):
         """What delta means."""
 
     @abstractmethod
-    def rule(self, rule: Rule, way: Any) -> str:
+    def rule(self, rule: Rule, way: object) -> str:
         """How an account admits releases."""
 
     @abstractmethod
@@ -261,7 +261,7 @@ class Chinese(Words):
             "" if more is None else f"，约可再付 {more:,} 次上一笔同样的发布"
         )
 
-    def rule(self, rule: Rule, way: Any) -> str:
+    def rule(self, rule: Rule, way: object) -> str:
         del way
         return self._rules.get(rule.name, rule.name)
 

@@ -25,7 +25,7 @@ Content = dict[str, Any]  # what a row says: JSON data by name
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def canonical(value: Any) -> str:
+def canonical(value: object) -> str:
     r"""The one JSON text of plain data: sorted keys, no spaces, ASCII, finite numbers.
 
     >>> canonical({"b": 1, "a": [0.5, "é"]})
@@ -61,7 +61,11 @@ GENESIS = Head(0, "0" * 64)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the book; `at` is in microseconds since 1970, `body` is canonical JSON."""
+    """One row of the book; `at` is in microseconds since 1970, `body` is canonical JSON.
+
+    >>> Entry(sequence=1, at=0, kind="note", body='{"topic":"look"}', hash="").content()
+    {'topic': 'look'}
+    """
 
     sequence: int
     at: int

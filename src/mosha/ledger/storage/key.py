@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import describe_system_error
 from mosha.files.atomic import create_file, is_open_to_others
 from mosha.ledger.storage.chain import Head
 
@@ -67,7 +68,7 @@ class LedgerKey:
         """What only a holder of the key can write beside a row."""
         return hmac.digest(self._for_rows, str(head).encode(), "sha256").hex()
 
-    def matches(self, head: Head, tag: Any) -> bool:
+    def matches(self, head: Head, tag: object) -> bool:
         """Whether this is the tag of that row."""
         return isinstance(tag, str) and hmac.compare_digest(self.tag(head).encode(), tag.encode())
 
@@ -90,7 +91,7 @@ def _read_secret(path: Path) -> bytes:
             secret = file.read(LONGEST + 1)
     except OSError as error:
         raise InvalidParameter(
-            "ledger.key_not_readable", parameter="key", path=str(path), reason=error.strerror
+            "ledger.key_not_readable", parameter="key", path=str(path), reason=describe_system_error(error)
         ) from None
     if exposed:
         raise InvalidParameter("ledger.key_open_to_others", parameter="key", path=str(path), spent="nothing")
@@ -106,7 +107,7 @@ def make_key_file(path: str | os.PathLike[str]) -> LedgerKey:
         made = create_file(Path(path), [secret])
     except OSError as error:
         raise InvalidParameter(
-            "ledger.key_not_writable", parameter="path", path=os.fspath(path), reason=error.strerror
+            "ledger.key_not_writable", parameter="path", path=os.fspath(path), reason=describe_system_error(error)
         ) from None
     if not made:
         raise InvalidParameter("ledger.key_exists", parameter="path", path=os.fspath(path))

@@ -71,6 +71,9 @@ class PostgreSQLStorage(Storage):
     def place(self) -> str:
         return self._place
 
+    def is_same_book(self, other: Storage) -> bool:
+        return isinstance(other, PostgreSQLStorage) and self._url == other._url  # noqa: SLF001
+
     def _connect(self) -> None:
         self._connection = self._open(self._settle)
 

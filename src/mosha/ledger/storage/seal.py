@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from mosha.core.errors import InvalidParameter, LedgerKeyRefused, LedgerTampered
+from mosha.core.language import phrase
 from mosha.ledger.storage.chain import GENESIS, Content, Entry, Head
 from mosha.ledger.storage.key import LedgerKey
 
@@ -32,11 +33,11 @@ class Rows(Protocol):
 
     def has_table(self, name: str) -> bool: ...
 
-    def row(self, statement: str, *values: Any) -> Sequence[Any] | None: ...
+    def row(self, statement: str, *values: object) -> Sequence[Any] | None: ...
 
-    def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]: ...
+    def rows(self, statement: str, *values: object) -> list[Sequence[Any]]: ...
 
-    def run(self, statement: str, *values: Any) -> None: ...
+    def run(self, statement: str, *values: object) -> None: ...
 
     def entry(self, sequence: int) -> Entry: ...
 
@@ -136,13 +137,13 @@ class TagCheck:
             self._bare = entry.sequence
         found = self._find(entry.sequence)
         self._expected += len(needed)
-        problems = [
-            f"row {entry.sequence} was not written with the key {key}: its tag is wrong or missing"
+        problems: list[str] = [
+            phrase("ledger.wrong_tag", row=entry.sequence, key=key)
             for key in needed
             if not self._is_right(entry.head, key, found.get(key))
         ]
         if set(found) - set(needed):
-            problems.append(f"row {entry.sequence} bears the tag of a key that was not in force")
+            problems.append(phrase("ledger.wrong_key_of_tag", row=entry.sequence))
         return problems
 
     def _is_right(self, head: Head, key: str, tag: str | None) -> bool:
@@ -163,21 +164,20 @@ class TagCheck:
 
     def finish(self) -> tuple[list[str], list[str]]:
         """What is wrong with the tags as a whole, and what could not be looked at."""
-        problems, notes = [], []
+        problems, notes = list[str](), list[str]()
         if self._has_tags:
             count = self._transaction.row("SELECT COUNT(*) FROM tags WHERE sequence > ?", self._after)
             if count is not None and int(count[0]) > self._expected:
-                problems.append("the table 'tags' holds tags of rows that are not there, or that need none")
+                problems.append(phrase("ledger.wrong_tags"))
         unknown = sorted(set(self._keys) - self._known)
         if self._keys and len(unknown) == len(self._keys):
-            problems.append("no row of the book names a key that was given: it is another book, or was rewritten")
+            problems.append(phrase("ledger.wrong_keys"))
         notes += [
-            f"Rows {first} to {last} are written with the key {key}, which was not given: they were checked as far as "
-            "that goes without it, and whoever can write the book could have written them."
+            phrase("ledger.note_key_not_given", first=first, last=last, key=key)
             for key, (first, last) in self._unchecked.items()
         ]
         if self._bare and self.force:
-            notes.append(f"Rows up to {self._bare} are from before the book had a key.")
+            notes.append(phrase("ledger.note_before_key", row=self._bare))
         return problems, notes
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import LedgerUnavailable
-from mosha.core.language import Phrase, phrase
+from mosha.core.language import Phrase, describe_system_error, phrase
 from mosha.ledger.storage.files import BookFiles, Inode, inode, refuse_foreign_ground, refuse_missing_locks
 from mosha.ledger.storage.fork import keep_for_ever
 from mosha.ledger.storage.readers import Disturbed, Readers
-from mosha.ledger.storage.transactions import ADDED, SCHEMA, Storage, Transaction
+from mosha.ledger.storage.transactions import ADDED, SCHEMA, SHARED, Storage, Transaction
+from mosha.ledger.storage.turns import begin_in_turn
 from mosha.ledger.storage.witness import Witness
 
 __all__ = ["SQLiteStorage"]
@@ -35,13 +38,13 @@ class SQLiteTransaction(Transaction):
         self._connection = connection
         super().__init__(clock)
 
-    def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
+    def rows(self, statement: str, *values: object) -> list[Sequence[Any]]:
         return self._connection.execute(statement, values).fetchall()
 
     def has_table(self, name: str) -> bool:
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name))
 
-    def run(self, statement: str, *values: Any) -> None:
+    def run(self, statement: str, *values: object) -> None:
         self._connection.execute(statement, values)
 
 
@@ -52,7 +55,7 @@ class SQLiteView(SQLiteTransaction):
         self._readers = readers
         super().__init__(connection, clock)
 
-    def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
+    def rows(self, statement: str, *values: object) -> list[Sequence[Any]]:
         if self._readers.must_stop():
             raise Disturbed
         try:
@@ -79,6 +82,7 @@ class SQLiteStorage(Storage):
         self._mode = "rwc"
         self._still: tuple[int, ...] | None = None
         self._parking = False
+        self._held_for = 0.0  # seconds that the last transaction took
         self._tolerated = LONG_LOG
         # one file has one witness and one log, whatever links lead to it; and the process may change its folder
         self.path = path.resolve() if path else None
@@ -92,6 +96,11 @@ class SQLiteStorage(Storage):
     @property
     def place(self) -> str:
         return self._given
+
+    def is_same_book(self, other: Storage) -> bool:
+        if isinstance(other, SQLiteStorage) and self.path is not None:
+            return self.path == other.path
+        return self is other
 
     def _connect(self) -> None:
         with self._translate_errors():
@@ -209,20 +218,29 @@ class SQLiteStorage(Storage):
     def transaction(self) -> Iterator[Transaction]:
         if self._is_read_only:
             raise LedgerUnavailable("ledger.read_only", place=self.place, spent="nothing")
-        with self._translate_errors(), self._hold(self._connection, "BEGIN IMMEDIATE", "COMMIT"):
+        is_shared = self.path is not None and time.monotonic() - self._others_wrote_at < SHARED
+        courtesy = self._held_for if is_shared else 0.0
+        begin = partial(begin_in_turn, self._connection, self._patience, courtesy)
+        with self._translate_errors(), self._hold(self._connection, begin, "COMMIT"):
+            start = time.monotonic()
             self._check_files()  # while the book is held: nobody who keeps the rules removes its log now
             yield SQLiteTransaction(self._connection, self._clock)
+        self._held_for = time.monotonic() - start
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         if self.path is None:  # what is in memory has one connection, which all share
-            with self._turn, self._translate_errors(), self._hold(self._connection, "BEGIN", "ROLLBACK"):
+            with (
+                self._turn,
+                self._translate_errors(),
+                self._hold(self._connection, partial(self._begin_reading, self._connection), "ROLLBACK"),
+            ):
                 yield SQLiteTransaction(self._connection, self._clock)
             return
         readers = self._readers
         self._shorten_log(readers)
         lent = readers.lend(self._patience, self._open_reader, self._begin_reading)
-        with self._translate_errors(), lent as connection, self._hold(connection, "", "ROLLBACK"):
+        with self._translate_errors(), lent as connection, self._hold(connection, None, "ROLLBACK"):
             view = SQLiteView(connection, self._clock, readers)
             self._check_files()
             yield view
@@ -261,10 +279,10 @@ class SQLiteStorage(Storage):
                 self._tolerated = self._files.log_size() + LONG_LOG  # where others read on, it stays long
 
     @contextmanager
-    def _hold(self, connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
+    def _hold(self, connection: sqlite3.Connection, begin: Callable[[], None] | None, end: str) -> Iterator[None]:
         process = os.getpid()
-        if begin:
-            connection.execute(begin)
+        if begin is not None:
+            begin()
         try:
             yield
             self._check_process(process)
@@ -284,7 +302,9 @@ class SQLiteStorage(Storage):
                 "ledger.storage_failed", place=self.place, reason=_find_reason(error), detail=name
             ) from None
         except OSError as error:
-            raise LedgerUnavailable("ledger.system_failed", place=self.place, reason=error.strerror) from None
+            raise LedgerUnavailable(
+                "ledger.system_failed", place=self.place, reason=describe_system_error(error)
+            ) from None
 
     def prepare_fork(self) -> None:
         if self._over or self._lost or self._is_inside():  # inside: the connection cannot be closed now

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ __all__ = ["INDEX", "SCHEMA", "Storage", "Transaction"]
 Result = TypeVar("Result")
 COURTESY = 0.05  # seconds that a reader waits for a payer at most, at each breath
 DISTURBANCES = 20  # forks that one reading outlives
+SHARED = 1.0  # seconds for which a book in which somebody else wrote counts as shared
 BATCH = 256  # operations that share one commit at most: bounds what waits behind one of them
 
 # `entries` is the book. The other tables are an index of it, made from it and compared with it by `verify`. What was
@@ -70,11 +72,11 @@ class Transaction(ABC):
         self.stated: dict[str, Any] = {}  # what the next row states about lanes (`statements.py`)
 
     @abstractmethod
-    def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
+    def rows(self, statement: str, *values: object) -> list[Sequence[Any]]:
         """All rows of a SELECT; `?` stands for a value."""
 
     @abstractmethod
-    def run(self, statement: str, *values: Any) -> None:
+    def run(self, statement: str, *values: object) -> None:
         """A statement that changes something."""
 
     @abstractmethod
@@ -84,7 +86,7 @@ class Transaction(ABC):
     def breathe(self) -> None:  # noqa: B027  (nothing to do for a writer)
         """Whoever reads for long calls this now and then: payers go first, also where threads share one core."""
 
-    def row(self, statement: str, *values: Any) -> Sequence[Any] | None:
+    def row(self, statement: str, *values: object) -> Sequence[Any] | None:
         found = self.rows(statement, *values)
         return found[0] if found else None
 
@@ -159,6 +161,7 @@ class Storage(ABC):
         self.key: LedgerKey | None = None
         self.is_of_this_edition = False  # known to be: see `edition.py`
         self._endorsed: Head | None = None  # the last row that was written or checked here, under this key
+        self._others_wrote_at = -SHARED  # by the clock of this machine
         self._over = False
         self._lost = ""  # why this process cannot use the place: the code of a sentence
         self._connection: Any = None  # the one that writes; opened when it is needed
@@ -168,6 +171,10 @@ class Storage(ABC):
     def clock(self) -> int:
         """Microseconds since 1970, as the clock of this book says."""
         return self._clock()
+
+    def is_same_book(self, other: Storage) -> bool:
+        """Whether both lead to one book."""
+        return self is other
 
     def _fresh(self) -> None:
         self._process = os.getpid()
@@ -308,6 +315,7 @@ class Storage(ABC):
                 # read while the book is held: nobody commits now, so no witness can be ahead of an untouched book
                 _recognise(transaction, self._find_expected())
                 if transaction.head != self._endorsed:
+                    self._others_wrote_at = time.monotonic()
                     check_payer(transaction, self.key)
                 transaction.key = self.key
                 _perform(batch, transaction)
@@ -368,7 +376,7 @@ def _explain_to_waiting(error: BaseException) -> MoshaError:
     return LedgerUnavailable("ledger.commit_interrupted")
 
 
-def _perform(batch: list[_Ticket[Any]], transaction: Transaction) -> None:
+def _perform(batch: list[_Ticket[object]], transaction: Transaction) -> None:
     if len(batch) == 1:
         batch[0].value = batch[0].operation(transaction)  # an error rolls the whole transaction back
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, MissingExtra
-from mosha.core.language import phrase
+from mosha.core.language import describe_system_error, phrase
 
 __all__ = ["read_document"]
 
@@ -23,7 +23,7 @@ def read_document(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else phrase("ledger.not_utf8")
+        reason = describe_system_error(error) if isinstance(error, OSError) else phrase("ledger.not_utf8")
         raise InvalidParameter("ledger.document_not_readable", what=what, path=str(file), reason=reason) from None
     try:
         found = _parse(text, file.suffix)
@@ -50,6 +50,6 @@ def _parse(text: str, suffix: str) -> Any:
     return {name: _read_number(value) for name, value in found.items()} if isinstance(found, dict) else found
 
 
-def _read_number(value: Any) -> Any:
+def _read_number(value: object) -> Any:
     """YAML 1.1 takes 1e-6 for a text, because it has no point; people mean a number."""
     return float(value) if isinstance(value, str) and _SCIENTIFIC.fullmatch(value) else value

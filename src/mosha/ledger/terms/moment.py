@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
 from mosha.core.errors import InvalidParameter
 
@@ -12,7 +11,7 @@ __all__ = ["as_datetime", "as_text", "read_moment"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def read_moment(name: str, given: Any) -> int:
+def read_moment(name: str, given: object) -> int:
     """The moment that a date or a time means; a date means the end of that day, in UTC.
 
     >>> as_text(read_moment("expires", "2027-03-31"))

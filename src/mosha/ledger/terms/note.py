@@ -28,7 +28,15 @@ _LONGEST_TOPIC = 100
 
 @dataclass(frozen=True)
 class Note:
-    """One note, as the chain holds it; `about` names an account where the note is about one."""
+    """One note, as the chain holds it; `about` names an account where the note is about one.
+
+    A row of the book: its `sequence`, when (`at`), its `topic` and `content`, its `hash`, the `row` as it is written,
+    and the `entry` of the payment it belongs to.
+
+    >>> import mosha
+    >>> mosha.Ledger.memory().note("review", {"by": "Ada"}).content
+    {'by': 'Ada'}
+    """
 
     sequence: int
     at: int
@@ -56,7 +64,7 @@ class Note:
         return described | ({} if self.about is None else {"about": self.about})
 
 
-def check_topic(topic: Any) -> str:
+def check_topic(topic: object) -> str:
     """A topic: words in lower case, joined by '-' within and '/' between.
 
     >>> check_topic("approval/monthly-report")
@@ -67,7 +75,7 @@ def check_topic(topic: Any) -> str:
     return topic
 
 
-def check_content(content: Any) -> Any:
+def check_content(content: object) -> Any:
     """Plain JSON data of bounded size, which reads back as it was written."""
     _check_plain(content, DEEPEST)
     try:
@@ -79,7 +87,7 @@ def check_content(content: Any) -> Any:
     return content
 
 
-def _check_plain(value: Any, depth: int) -> None:
+def _check_plain(value: object, depth: int) -> None:
     if depth == 0:
         raise InvalidParameter("ledger.note_too_deep", parameter="content", deepest=DEEPEST)
     if type(value) is dict:
@@ -93,7 +101,7 @@ def _check_plain(value: Any, depth: int) -> None:
         raise InvalidParameter("ledger.note_not_json", parameter="content", kind=type(value).__name__)
 
 
-def append_note(transaction: Transaction, topic: str, content: Any, about: str | None = None) -> Note:
+def append_note(transaction: Transaction, topic: str, content: object, about: str | None = None) -> Note:
     """Write a note; `topic` and `content` have been checked."""
     if about is not None and transaction.row("SELECT name FROM accounts WHERE name = ?", about) is None:
         raise UnknownAccount("ledger.note_about_nothing", account=about)

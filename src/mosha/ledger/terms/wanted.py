@@ -11,6 +11,7 @@ from mosha.accounting.rules import Rule, rule_for
 from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
 from mosha.core.language import phrase
 from mosha.core.number import positive_integer
+from mosha.core.options import RuleName
 from mosha.core.unit import Member, Unit
 from mosha.ledger.terms.moment import as_text, read_moment
 from mosha.ledger.terms.payers import ancestry, check_disjoint
@@ -26,7 +27,7 @@ class Limits(TypedDict, total=False):
     delta: float | None
     rho: float | None
     mu: float | None
-    rule: str | None
+    rule: RuleName | None
     delta_for_events: float | None
     disjoint_blocks: bool | None
     size: int | None
@@ -69,7 +70,8 @@ class Wanted:
             raise InvalidParameter("ledger.not_a_unit", parameter="unit", kind=type(unit).__name__)
         unknown = set(given) - {"epsilon", "delta", "rho", "mu", "rule", "delta_for_events"}
         if unknown:
-            raise InvalidParameter("ledger.no_such_term", parameter=min(unknown))
+            known = ", ".join(Limits.__annotations__)
+            raise InvalidParameter("ledger.no_such_term", parameter=min(unknown), terms=known, spent="nothing")
         rule = rule_for(**given) if given else None
         if rule is not None and rule.limit.amount == 0:
             raise InvalidParameter("ledger.limit_too_small")
@@ -152,7 +154,7 @@ class Wanted:
             raise AccountMismatch("ledger.other_terms", account=terms.name, terms=differing, spent="nothing")
 
 
-def _check_purpose(purpose: Any) -> str | None:
+def _check_purpose(purpose: object) -> str | None:
     if purpose is not None and not (isinstance(purpose, str) and 0 < len(purpose) <= LONGEST and purpose.isprintable()):
         raise InvalidParameter("ledger.bad_purpose", parameter="purpose", longest=LONGEST)
     return purpose

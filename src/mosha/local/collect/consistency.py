@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["consistent"]
 
 
+@explain_wrong_calls
 def consistent(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest shares that are not negative and sum to one (Norm-Sub): post-processing, free.
 

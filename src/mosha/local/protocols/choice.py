@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, positive_integer
 from mosha.local.protocols.hadamard import Hadamard
 from mosha.local.protocols.hashing import LocalHashing
 from mosha.local.protocols.k_ary import KAry
-from mosha.local.protocols.projective import Projective
+from mosha.local.protocols.odds import Odds
+from mosha.local.protocols.projective import Projective, largest_space
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.subset import SubsetSelection
 from mosha.local.protocols.unary import OptimisedUnary, SymmetricUnary
@@ -31,7 +33,12 @@ _MOST_WORK = 1 << 16  # of a collector for each report
 
 @dataclass(frozen=True)
 class Choice:
-    """The protocol that was chosen, the ones that were not, and the reason in words."""
+    """The protocol that was chosen, the ones that were not, and the reason in words.
+
+    >>> chosen = best(size=4, epsilon=1)
+    >>> chosen.protocol in chosen.considered
+    True
+    """
 
     protocol: Protocol
     considered: tuple[Protocol, ...]
@@ -62,6 +69,7 @@ class Choice:
         return self.why
 
 
+@explain_wrong_calls
 def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
     """The protocol with the least error for `size` values whose reports fit in `bytes_per_report`.
 
@@ -99,6 +107,21 @@ def _make_protocol(kind: type[Protocol], size: int, epsilon: float) -> Protocol 
         if kind is KAry:  # which suits every survey: the question itself is wrong
             raise
         return None
+
+
+def best_table(most: int, epsilon: float) -> Protocol:
+    """The protocol with the least error among those that fill a table of at most `most` cells, and more than an eighth.
+
+    For whoever may choose the number of values, as hash functions do: then no cell of the table is wasted.
+
+    >>> best_table(1 << 18, 4.0).size, best_table(1 << 18, 4.0).cells
+    (151740, 151740)
+    """
+    tables: list[Protocol] = [Hadamard(most - 1, epsilon)]
+    size = largest_space(most, Odds.of(epsilon))
+    if size is not None:
+        tables.append(Projective(size, epsilon, size))
+    return min(tables, key=lambda table: (round(table.variance, 12), -table.size))
 
 
 def protocol_by_name(name: str, size: int, epsilon: float) -> Protocol:

@@ -82,10 +82,10 @@ class CoinBytes:
         found = np.searchsorted(self._long, points, side="right")
         tied = np.flatnonzero((found > 0) & (self._long[np.maximum(found, 1) - 1] == points))
         for i in tied:
-            found[i] = self._exact(int(points[i]), rng)
+            found[i] = self._draw_exactly(int(points[i]), rng)
         return np.minimum(found, 255).astype(np.uint8)
 
-    def _exact(self, known: int, rng: Rng) -> int:
+    def _draw_exactly(self, known: int, rng: Rng) -> int:
         """The byte that U belongs to, where its first 64 bits are `known`."""
         bits = 64
         while True:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Projective"]
+__all__ = ["Projective", "largest_space"]
 
 _MOST_POINTS = 1 << 24  # points have at most three bytes
 _BLOCK = 16384  # reports that are drawn at a time, so that they stay near the processor
@@ -41,18 +41,19 @@ class Projective(Protocol):
 
     Units:
         A report is the number of a point. Point number V - q^m + (q^m - 1) / (q - 1) has the vector whose base-q number
-        is V, q^m <= V < 2 q^m.
+        is V, q^m <= V < 2 q^m. A space of more than `most_points` is never taken.
 
     >>> p = Projective(1000, 1.0)
     >>> p.settings, p.width, round(p.variance, 4)
     ({'prime': 3, 'coordinates': 7}, 2, 3.7611)
     """
 
+    most_points: int = _MOST_POINTS
     name = "projective"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if _geometry(self.size, self.odds) is None:
+        if _geometry(self.size, self.odds, self.most_points) is None:
             raise InvalidParameter("local.no_projective_space", parameter="size")
 
     @property
@@ -65,7 +66,7 @@ class Projective(Protocol):
 
     @property
     def _space(self) -> tuple[int, int]:
-        found = _geometry(self.size, self.odds)
+        found = _geometry(self.size, self.odds, self.most_points)
         assert found is not None
         return found
 
@@ -264,7 +265,7 @@ def _pair_of_lies(q: int, t: int, odds: Odds) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def _geometry(size: int, odds: Odds) -> tuple[int, int] | None:
+def _geometry(size: int, odds: Odds, most: int) -> tuple[int, int] | None:
     """The prime and the number of coordinates with the least variance that hold `size` points; None where none fit."""
     ratio = float(odds.ratio)
     found: list[tuple[Fraction, int, int]] = []
@@ -272,13 +273,26 @@ def _geometry(size: int, odds: Odds) -> tuple[int, int] | None:
         t = 2
         while count_points(q, t) < size:
             t += 1
-        if count_points(q, t) <= _MOST_POINTS and t >= 2:
+        if count_points(q, t) <= min(most, _MOST_POINTS) and t >= 2:
             truth, lie = _chances(q, t, odds)
             found.append((lie * (1 - lie) / (truth - lie) ** 2, q, t))
     if not found:
         return None
     _, q, t = min(found)
     return q, t
+
+
+def largest_space(most: int, odds: Odds) -> int | None:
+    """The points of the space with the least variance that has at most `most` points, and more than an eighth of it."""
+    found: list[tuple[Fraction, int]] = []
+    for q in _primes(min(4 * math.ceil(float(odds.ratio)) + 4, math.isqrt(most))):
+        t = 3
+        while count_points(q, t + 1) <= most:
+            t += 1
+        if most < 8 * count_points(q, t) <= 8 * most:
+            truth, lie = _chances(q, t, odds)
+            found.append((lie * (1 - lie) / (truth - lie) ** 2, count_points(q, t)))
+    return min(found)[1] if found else None
 
 
 def _primes(most: int) -> list[int]:

@@ -112,11 +112,11 @@ def draw_in_blocks(
 
 def compiled_loops(count: int) -> Any:
     """The compiled loops, where numba is installed and there are bytes enough to be worth the time it takes to load."""
-    return _compiled() if count >= _MANY else None
+    return _load_compiled() if count >= _MANY else None
 
 
 @cache
-def _compiled() -> Any:
+def _load_compiled() -> Any:
     installed = importlib.util.find_spec("numba") is not None
     return importlib.import_module("mosha.local.protocols.compiled") if installed else None
 

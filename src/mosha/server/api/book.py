@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from mosha.core.errors import UnknownAccount
+from mosha.ledger.publishing.registry import write_yaml
 from mosha.server.api.operation import Call, Operation, Reply
+from mosha.server.api.registry import registry_of, reply_with_registry
 from mosha.server.api.schemas import integer, one_of, record, text
+from mosha.server.api.shapes import NEWEST
+from mosha.server.asking.answers import notes_in
 from mosha.server.asking.requests import find_request
+from mosha.server.catalogue.heads import head_of_last_minute
 from mosha.server.catalogue.publications import (
     decide_publication,
     describe_publication,
@@ -26,13 +32,20 @@ __all__ = ["OPERATIONS"]
 
 
 def read_head(call: Call) -> Reply:
-    return Reply({"head": str(call.service.ledger.head)})
+    """The head, for those who may read the chain; for everybody else that of the last full minute.
+
+    The chain grows when a question is paid and when its answer is released: whoever saw every row at once would know
+    how long the data were worked on, before the answer's tick.
+    """
+    ledger = call.service.ledger
+    live = may(call.principal, "ledger.read", Thing())
+    return Reply({"head": str(ledger.head if live else head_of_last_minute(ledger))})
 
 
 def read_entries(call: Call) -> Reply:
     """Rows of the chain after a place: payments and decisions, nothing private. Answers that were kept are left out."""
     after, most = call.query.get("after", 0), call.query.get("limit", 100)
-    entries = call.service.ledger.entries(after)[:most]
+    entries = call.service.ledger.entries(after, most=most)
     described = []
     for entry in entries:
         content = entry.content()
@@ -66,6 +79,12 @@ def _account_thing(call: Call) -> Thing:
     return Thing(dataset["name"] if dataset else None)
 
 
+STATEMENT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""A statement is one file that carries its own look, and no script at all."""
+
+
 def read_statement(call: Call) -> Reply:
     name = call.query.get("account")
     if name is None:
@@ -77,9 +96,14 @@ def read_statement(call: Call) -> Reply:
     form = call.query.get("format", "json")
     if form == "json":
         return Reply(statement.to_dict())
+    if form == "registry":
+        name = f'attachment; filename="{re.sub("[^a-z0-9-]", "-", name.lower())}.yaml"'
+        text = write_yaml(statement.to_dict()["registry"])
+        return Reply(text, media="application/yaml", headers={"Content-Disposition": name})
     if form == "markdown":
         return Reply(statement.markdown(), media="text/markdown; charset=utf-8")
-    return Reply(statement.to_html(call.language), media="text/html; charset=utf-8")
+    headers = {"Content-Security-Policy": STATEMENT_POLICY}
+    return Reply(statement.to_html(call.language), media="text/html; charset=utf-8", headers=headers)
 
 
 def propose(call: Call) -> Reply:
@@ -113,17 +137,19 @@ def decide(call: Call) -> Reply:
 
 
 def list_proposed(call: Call) -> Reply:
-    rows = list_publications(call.service.database, published=False)
+    rows, following = call.read_page(list_publications, call.service.database, published=False)
     shown = [row for row in rows if may(call.principal, "publication.list", Thing(row["dataset"]))]
-    return Reply({"publications": [describe_publication(call.service.database, row) for row in shown]})
+    described = [describe_publication(call.service.database, row) for row in shown]
+    return Reply({"publications": described, "next": following})
 
 
 def list_public(call: Call) -> Reply:
-    rows = list_publications(call.service.database, published=True)
-    return Reply({"publications": [describe_publication(call.service.database, row, full=False) for row in rows]})
+    rows, following = call.read_page(list_publications, call.service.database, published=True)
+    described = [describe_publication(call.service.database, row, full=False) for row in rows]
+    return Reply({"publications": described, "next": following})
 
 
-def _published(call: Call) -> dict[str, Any]:
+def _find_published(call: Call) -> dict[str, Any]:
     row = find_publication(call.service.database, call.path["slug"])
     if row["state"] != "published":
         raise NotFound("server.not_found")
@@ -131,19 +157,21 @@ def _published(call: Call) -> dict[str, Any]:
 
 
 def read_public(call: Call) -> Reply:
-    return Reply(describe_publication(call.service.database, _published(call)))
+    described = describe_publication(call.service.database, _find_published(call))
+    described["answer"]["notes"] = notes_in(described["answer"], call.language)
+    return Reply(described)
 
 
 def read_registry(call: Call) -> Reply:
     """The entry of the public registry of deployments, as far as the ledger and the publication can say it."""
-    row = _published(call)
-    request = find_request(call.service.database, row["request"])
-    dataset = call.service.database.row("SELECT * FROM datasets WHERE name = ?", request["dataset"])
-    statement = call.service.ledger.statement((dataset or {})["account"])
-    return Reply({"registry": statement.to_dict()["registry"], "details": json.loads(row["words"])})
+    row = _find_published(call)
+    dataset = find_request(call.service.database, row["request"])["dataset"]
+    if call.query.get("format", "json") == "yaml":
+        return reply_with_registry(call, dataset, row["slug"])
+    return Reply({"registry": registry_of(call, dataset), "details": json.loads(row["words"])})
 
 
-_ACCOUNT = {"account": text(300), "format": one_of("json", "html", "markdown")}
+_ACCOUNT = {"account": text(300), "format": one_of("json", "html", "markdown", "registry")}
 _SLUG = text(80, pattern="^[a-z0-9][a-z0-9-]*$")
 
 OPERATIONS = (
@@ -214,6 +242,7 @@ OPERATIONS = (
         tag="public",
         summary="What waits to be published.",
         handler=list_proposed,
+        query=NEWEST,
     ),
     Operation(
         name="decidePublication",
@@ -234,6 +263,7 @@ OPERATIONS = (
         tag="public",
         summary="Answers that were published.",
         handler=list_public,
+        query=NEWEST,
     ),
     Operation(
         name="readPublished",
@@ -250,7 +280,8 @@ OPERATIONS = (
         path="/public/{slug}/registry",
         verb="publication.read",
         tag="public",
-        summary="What the public registry of deployments wants to know.",
+        summary="What the public registry of deployments wants to know, as JSON or YAML.",
         handler=read_registry,
+        query={"format": one_of("json", "yaml")},
     ),
 )

@@ -7,17 +7,29 @@ from typing import Any
 
 from mosha.core.errors import LedgerError
 from mosha.server.api.operation import Call, Operation, Reply
-from mosha.server.api.schemas import boolean, integer, mapping, number, one_of, record, text
+from mosha.server.api.schemas import number, one_of, record, text
+from mosha.server.api.shapes import DECLARATION, GRANT, LIMITS, NEWEST, PAGE, PATHS, PROMISE, REASON, SOURCE
 from mosha.server.catalogue.datasets import (
     add_version,
     change_dataset_state,
     countersign,
     describe_dataset,
     find_dataset,
-    list_datasets,
+    page_datasets,
     propose_dataset,
 )
-from mosha.server.catalogue.grants import add_block, describe_grant, find_grant, grants_of, make_grant, revoke_grant
+from mosha.server.catalogue.grants import (
+    add_block,
+    check_booking,
+    describe_booking,
+    describe_grant,
+    find_grant,
+    grants_below,
+    grants_of,
+    make_grant,
+    read_tree,
+    revoke_grant,
+)
 from mosha.server.catalogue.sources import check_source, open_place
 from mosha.server.catalogue.webhooks import announce
 from mosha.server.errors import BadRequest, NotFound
@@ -34,10 +46,13 @@ def _dataset_thing(call: Call) -> Thing:
 
 
 def list_visible(call: Call) -> Reply:
-    rows = list_datasets(call.service.database, after=call.query.get("after", ""), most=call.query.get("limit", 100))
-    shown = [row for row in rows if may(call.principal, "dataset.read", Thing(row["name"]))]
-    described = [describe_dataset(call.service.database, row, full=False) for row in shown]
-    return Reply({"datasets": described})
+    """One page of them; `next` is where the following page begins, and null where there is none."""
+    database = call.service.database
+    after, most = call.query.get("after", ""), call.query.get("limit", 100)
+    rows, following = page_datasets(
+        database, lambda name: may(call.principal, "dataset.read", Thing(name)), after, most
+    )
+    return Reply({"datasets": [describe_dataset(database, row, full=False) for row in rows], "next": following})
 
 
 def read_dataset(call: Call) -> Reply:
@@ -49,7 +64,7 @@ def read_dataset(call: Call) -> Reply:
         if row["population"]:
             described["population_budget"] = describe_budget(call, row["population"])
     if may(call.principal, "dataset.declare", Thing(name)):
-        described["source"] = {part: value for part, value in json.loads(row["source"]).items() if part != "path"}
+        described["source"] = {part: value for part, value in json.loads(row["source"]).items() if part not in PATHS}
     etag = f'"{described["declaration"]["sha256"][:32]}"'
     return Reply(described, headers={"ETag": etag})
 
@@ -64,9 +79,11 @@ def describe_budget(call: Call, account: str) -> dict[str, Any] | None:
         return None
 
 
-def _look(call: Call, said: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """The reference to a source as it is kept, and its columns; no row is read."""
+def _look(call: Call, said: Any, kind: str = "table") -> tuple[dict[str, Any], dict[str, str]]:
+    """The reference to a source as it is kept, and its columns; no row is read, and of an edge list nothing at all."""
     source = check_source(said, call.service.settings)
+    if kind == "graph":
+        return source, {}
     found = call.service.slots.look(open_place(source))
     if found["outcome"] != "looked":
         detail = str(found.get("error", {}).get("message", "")) if found["outcome"] == "refused" else ""
@@ -85,7 +102,7 @@ def create_dataset(call: Call) -> Reply:
         raise BadRequest("server.field_unknown", parameter="again")
     said.setdefault("timing", service.settings.timing)
     said.setdefault("deadline", service.settings.deadline)
-    source, columns = _look(call, said["source"])
+    source, columns = _look(call, said["source"], said.get("kind", "table"))
     name = propose_dataset(service.database, said, source, columns, call.principal.id)
     if not service.settings.two_signatures:
         countersign(service.database, service.ledger, name, call.principal.name)
@@ -97,7 +114,7 @@ def declare(call: Call) -> Reply:
     """A new version of the declaration, in force once a reviewer has signed it."""
     service, name = call.service, call.path["dataset"]
     row = find_dataset(service.database, name)
-    _, columns = _look(call, json.loads(row["source"]))
+    _, columns = _look(call, json.loads(row["source"]), row["kind"])
     add_version(service.database, name, call.body["declaration"], columns, call.principal.id)
     if not service.settings.two_signatures:
         countersign(service.database, service.ledger, name, call.principal.name)
@@ -136,13 +153,20 @@ def create_block(call: Call) -> Reply:
 
 def create_grant(call: Call) -> Reply:
     service, said = call.service, call.body
+    if service.settings.overbooking == "refuse":
+        check_booking(service.database, service.ledger, call.path["dataset"], said)
     row = make_grant(service.database, service.ledger, call.path["dataset"], said, call.principal.name)
     return Reply(describe_grant(row, service.ledger), 201)
 
 
 def list_of_dataset(call: Call) -> Reply:
-    rows = grants_of(call.service.database, dataset=call.path["dataset"])
-    return Reply({"grants": [describe_grant(row, call.service.ledger) for row in rows]})
+    """One page of grants with all that were taken from them, and how much is granted or taken by series in all."""
+    database, ledger, name = call.service.database, call.service.ledger, call.path["dataset"]
+    rows, following = call.read_page(read_tree, database, dataset=name)
+    described = [describe_grant(row, ledger) for row in [*rows, *grants_below(database, rows)]]
+    is_signed = bool(find_dataset(database, name)["version"])
+    booked = describe_booking(database, ledger, name) if is_signed else None
+    return Reply({"grants": described, "next": following, "booked": booked})
 
 
 def list_mine(call: Call) -> Reply:
@@ -179,27 +203,6 @@ def revoke(call: Call) -> Reply:
     return Reply(describe_grant(find_grant(service.database, row["id"]), service.ledger))
 
 
-EPSILON = number(above=0, most=1e6)
-_LIMITS = {"epsilon": EPSILON, "delta": number(least=0, most=1), "rho": EPSILON, "mu": EPSILON}
-_PROMISE = {"disjoint_blocks": boolean(), "size": integer(least=1), "failures": integer(least=1, most=1000)}
-_SOURCE = record(
-    {}, {"path": text(1000), "url": text(200), "table": text(200), "separator": text(1), "multiline": boolean()}
-)
-_DECLARATION = record({"unit": mapping(), "columns": mapping()})
-_REASON = record({}, {"reason": text(300, least=0)})
-_GRANT = record(
-    {"principal": text(100), "expires": text(40, pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}")},
-    {
-        **_LIMITS,
-        "purpose": text(300, least=0),
-        "most_per_question": EPSILON,
-        "approve_above": number(least=0, most=1e6),
-        "limit_per_day": record({}, _LIMITS),
-    },
-)
-_PAGE = {"after": text(300, least=0), "limit": integer(least=1, most=500)}
-
-
 def _dataset(name: str, method: str, path: str, verb: str, summary: str, handler: Any, **more: Any) -> Operation:
     return Operation(
         name=name,
@@ -221,7 +224,7 @@ OPERATIONS = (
         path="/datasets",
         verb="dataset.list",
         tag="catalogue",
-        query=_PAGE,
+        query=PAGE,
         summary="Datasets that I may see.",
         handler=list_visible,
     ),
@@ -237,17 +240,16 @@ OPERATIONS = (
         body=record(
             {
                 "name": text(63, pattern="^[a-z][a-z0-9_]*$"),
-                "source": _SOURCE,
-                "declaration": _DECLARATION,
-                "promise": record({}, {**_LIMITS, **_PROMISE}),
+                "source": SOURCE,
+                "declaration": DECLARATION,
+                "promise": record({}, {**LIMITS, **PROMISE}),
             },
             {
+                "kind": one_of("table", "graph"),
                 "title": text(200),
                 "timing": one_of("ladder", "fixed", "off"),
                 "deadline": number(least=1, most=3600),
-                "population": record(
-                    {"name": text(100, pattern="^[^/]+$")}, {**_LIMITS, **_PROMISE, "words": text(500)}
-                ),
+                "population": record({"name": text(100, pattern="^[^/]+$")}, {**LIMITS, **PROMISE, "words": text(500)}),
                 "again": text(300),
             },
         ),
@@ -260,7 +262,7 @@ OPERATIONS = (
         tag="catalogue",
         summary="The names and types of the columns of a source. No row is read.",
         handler=look_at_source,
-        body=record({"source": _SOURCE}),
+        body=record({"source": SOURCE}),
     ),
     _dataset(
         "readDataset",
@@ -277,7 +279,7 @@ OPERATIONS = (
         "dataset.declare",
         "A new version of the declaration.",
         declare,
-        body=record({"declaration": _DECLARATION}),
+        body=record({"declaration": DECLARATION}),
         status=201,
     ),
     _dataset(
@@ -295,9 +297,9 @@ OPERATIONS = (
         "dataset.freeze",
         "Answer nothing until it is thawed.",
         _change("frozen"),
-        body=_REASON,
+        body=REASON,
     ),
-    _dataset("thawDataset", "POST", "/thaw", "dataset.thaw", "Answer again.", _change("open"), body=_REASON),
+    _dataset("thawDataset", "POST", "/thaw", "dataset.thaw", "Answer again.", _change("open"), body=REASON),
     _dataset(
         "retireDataset",
         "POST",
@@ -305,7 +307,7 @@ OPERATIONS = (
         "dataset.retire",
         "Close a dataset and its account for good.",
         _change("retired"),
-        body=_REASON,
+        body=REASON,
     ),
     _dataset(
         "liftDataset",
@@ -329,10 +331,10 @@ OPERATIONS = (
                 "name": text(60, pattern="^[A-Za-z0-9_-]+$"),
                 "condition": record({"column": text(200)}, {"equals": {}, "from": {}, "until": {}}),
             },
-            {**_LIMITS},
+            {**LIMITS},
         ),
     ),
-    _dataset("listGrants", "GET", "/grants", "budget.see", "Grants of a dataset.", list_of_dataset),
+    _dataset("listGrants", "GET", "/grants", "budget.see", "Grants of a dataset.", list_of_dataset, query=NEWEST),
     _dataset(
         "createGrant",
         "POST",
@@ -340,7 +342,7 @@ OPERATIONS = (
         "grant.create",
         "Grant somebody a part of the budget.",
         create_grant,
-        body=_GRANT,
+        body=GRANT,
         status=201,
     ),
     Operation(
@@ -372,7 +374,7 @@ OPERATIONS = (
         summary="Grant a member of my team, or an agent of mine, a part of a grant of mine.",
         handler=delegate,
         thing=_grant_thing,
-        body=_GRANT,
+        body=GRANT,
     ),
     Operation(
         name="revokeGrant",

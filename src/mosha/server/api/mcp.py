@@ -13,59 +13,67 @@ from typing import Any
 from mosha._version import __version__
 from mosha.core.errors import MoshaError
 from mosha.server.api.operation import Call, perform
-from mosha.server.api.schemas import Schema, check, integer, number, record, text
+from mosha.server.api.schemas import Schema, check, integer, mapping, number, record, text
 from mosha.server.api.table import BY_NAME
-from mosha.server.errors import SignInNeeded
+from mosha.server.errors import BadRequest, SignInNeeded
 from mosha.server.problems import problem_of
 
 __all__ = ["TOOLS", "answer_mcp"]
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _PRICE = {"epsilon": number(above=0, most=1e6), "delta": number(least=0, most=1), "within": number(above=0, most=1e300)}
-_QUESTION = {"dataset": text(63), "sql": text(100_000)}
+_QUESTION = {"dataset": text(63)}
+_WAYS = {"sql": text(100_000), "plan": mapping()}
 LONGEST_WAIT = 60  # seconds
 
 
-def _performed(call: Call, operation: str, **parts: Any) -> Any:
+def _perform(call: Call, operation: str, **parts: Any) -> Any:
     said = {"path": {}, "query": {}, "body": {}} | parts
     done = perform(BY_NAME[operation], Call(call.service, call.principal, **said, language=call.language))
     return done.body
 
 
-def _price(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _price(arguments: Mapping[str, object]) -> dict[str, Any]:
     return {name: arguments[name] for name in _PRICE if name in arguments}
 
 
-def _list(call: Call, _: Mapping[str, Any]) -> Any:
-    return _performed(call, "listDatasets")
+def _question(arguments: Mapping[str, object]) -> dict[str, Any]:
+    """A question as the operations take it: SQL text, or a plan that is data."""
+    ways = {name: arguments[name] for name in _WAYS if name in arguments}
+    if len(ways) != 1:
+        raise BadRequest("server.one_of", names=", ".join(_WAYS))
+    return {"dataset": arguments["dataset"], "price": _price(arguments)} | ways
 
 
-def _describe(call: Call, said: Mapping[str, Any]) -> Any:
-    return _performed(call, "readDataset", path={"dataset": said["dataset"]})
+def _list(call: Call, _: Mapping[str, object]) -> Any:
+    return _perform(call, "listDatasets")
 
 
-def _preview(call: Call, said: Mapping[str, Any]) -> Any:
-    body = {"dataset": said["dataset"], "sql": said["sql"], "price": _price(said)}
-    return _performed(call, "preview", body=body | ({"rows": said["rows"]} if "rows" in said else {}))
+def _describe(call: Call, said: Mapping[str, object]) -> Any:
+    return _perform(call, "readDataset", path={"dataset": said["dataset"]})
+
+
+def _preview(call: Call, said: Mapping[str, object]) -> Any:
+    return _perform(call, "preview", body=_question(said) | ({"rows": said["rows"]} if "rows" in said else {}))
 
 
 def _ask(call: Call, said: Mapping[str, Any]) -> Any:
-    body = {"dataset": said["dataset"], "sql": said["sql"], "price": _price(said)}
+    body = _question(said)
     body |= {"purpose": said["purpose"]} if "purpose" in said else {}
-    found = _performed(call, "ask", body=body, key=said["key"])
+    found = _perform(call, "ask", body=body, key=said["key"])
     end = time.monotonic() + min(said.get("wait_seconds", 0), LONGEST_WAIT)
     while not found["final"] and time.monotonic() < end:
         time.sleep(0.2)
-        found = _performed(call, "readRequest", path={"request": found["id"]})
+        found = _perform(call, "readRequest", path={"request": found["id"]})
     return found
 
 
-def _read(call: Call, said: Mapping[str, Any]) -> Any:
-    return _performed(call, "readRequest", path={"request": said["request"]})
+def _read(call: Call, said: Mapping[str, object]) -> Any:
+    return _perform(call, "readRequest", path={"request": said["request"]})
 
 
-def _budget(call: Call, _: Mapping[str, Any]) -> Any:
-    return _performed(call, "listMyGrants")
+def _budget(call: Call, _: Mapping[str, object]) -> Any:
+    return _perform(call, "listMyGrants")
 
 
 TOOLS: dict[str, tuple[str, Schema, Callable[[Call, Mapping[str, Any]], Any]]] = {
@@ -75,12 +83,15 @@ TOOLS: dict[str, tuple[str, Schema, Callable[[Call, Mapping[str, Any]], Any]]] =
         record({"dataset": text(63)}), _describe,
     ),
     "preview": (
-        "What a SELECT would cost, how wide its error bars would be and what would be left. Free: call it before ask.",
-        record(_QUESTION, {**_PRICE, "rows": number(above=0, most=1e15)}), _preview,
+        "What a question (sql or plan) would cost, how wide its bars would be, what would be left. Free: before ask.",
+        record(_QUESTION, {**_WAYS, **_PRICE, "rows": number(above=0, most=1e15)}), _preview,
     ),
     "ask": (
-        "Pay for a SELECT: noisy numbers with error bars; report both. The same key is free, a new one pays.",
-        record({**_QUESTION, "key": text(200)}, {**_PRICE, "purpose": text(2000), "wait_seconds": integer(most=60)}),
+        "Pay for a question (sql or plan): noisy numbers with error bars; report both. The same key is free.",
+        record(
+            {**_QUESTION, "key": text(200)},
+            {**_WAYS, **_PRICE, "purpose": text(2000), "wait_seconds": integer(most=60)},
+        ),
         _ask,
     ),
     "read_answer": ("The state of a request, and its answer once it is there.", record({"request": text(40)}), _read),
@@ -88,7 +99,7 @@ TOOLS: dict[str, tuple[str, Schema, Callable[[Call, Mapping[str, Any]], Any]]] =
 }  # fmt: skip
 
 
-def answer_mcp(call: Call, message: Mapping[str, Any]) -> dict[str, Any] | None:
+def answer_mcp(call: Call, message: Mapping[str, object]) -> dict[str, Any] | None:
     """The response to one message; None to a notification."""
     if call.principal.is_public:
         raise SignInNeeded("server.sign_in")
@@ -112,7 +123,7 @@ def answer_mcp(call: Call, message: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"jsonrpc": "2.0", "id": identity, "result": result}
 
 
-def _result(call: Call, method: Any, said: Mapping[str, Any]) -> dict[str, Any] | None:
+def _result(call: Call, method: object, said: Mapping[str, object]) -> dict[str, Any] | None:
     if method == "initialize":
         wanted = said.get("protocolVersion")
         return {

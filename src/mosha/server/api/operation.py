@@ -12,9 +12,11 @@ from typing import Any
 
 from mosha.core.language import Language
 from mosha.server.api.schemas import Schema, check
+from mosha.server.clock import END_OF_TIME
 from mosha.server.errors import BadRequest, NotFound, SignInNeeded
 from mosha.server.people.permissions import NOBODY, RULES, Principal, Thing, may
 from mosha.server.service import Service
+from mosha.server.store.database import Row
 
 __all__ = ["Call", "Operation", "Reply", "nothing_in_particular", "perform"]
 
@@ -31,6 +33,12 @@ class Call:
     key: str | None = None
     language: Language = "en"
     secure: bool = False
+
+    def read_page(self, read: Callable[..., list[Row]], *words: object, **more: object) -> tuple[list[Row], int | None]:
+        """One page of a list that begins with the newest, and where the next one begins: None where there is none."""
+        most = self.query.get("limit", 200)
+        rows = read(*words, **more, before=self.query.get("before", END_OF_TIME), most=most + 1)
+        return rows[:most], rows[most - 1]["created"] if len(rows) > most else None
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
-from mosha.server.asking.answers import LEVELS, own_receipt, to_arrow, to_csv
+from mosha.server.asking.answers import LEVELS, notes_in, own_receipt, to_arrow, to_csv
 from mosha.server.asking.requests import describe_request, find_request, is_visible, list_requests, submit, withdraw
 from mosha.server.asking.review import decide, facts_for_review
-from mosha.server.catalogue.grants import find_grant
+from mosha.server.catalogue.grants import find_grant, is_beneath
 from mosha.server.catalogue.webhooks import announce
 from mosha.server.errors import Conflict, NotFound
 from mosha.server.people.permissions import Thing, may
@@ -19,6 +19,8 @@ from mosha.server.problems import stored_problem
 from mosha.server.store.database import Row
 
 __all__ = ["OPERATIONS"]
+
+SAMPLES = 12  # a minute, for each who asks: every one fits a model again
 
 
 def _body_thing(call: Call) -> Thing:
@@ -41,16 +43,18 @@ def ask(call: Call) -> Reply:
         service.slots.wake()
         if row["state"] == "waiting":
             announce(service.database, "request.waiting", request=row["id"], dataset=row["dataset"])
-    described = _described(call, row)
+    described = _describe(call, row)
     return Reply(described, 202, headers={"Location": f"/api/v1/requests/{row['id']}"})
 
 
-def _described(call: Call, row: Row) -> dict[str, Any]:
+def _describe(call: Call, row: Row) -> dict[str, Any]:
     database = call.service.database
     thing = Thing(row["dataset"], owners_of(database, row["principal"]))
     described = describe_request(row, own=may(call.principal, "answer.read", thing))
     if described.get("problem"):
         described["problem"] = stored_problem(described["problem"], call.language, own=_own_accounts(call, row))
+    if described.get("answer"):
+        described["answer"]["notes"] = notes_in(described["answer"], call.language)
     if described.get("answer") and not may(call.principal, "budget.see", thing):
         account = find_grant(database, row["grant_id"])["account"]
         described["answer"]["receipt"] = own_receipt(described["answer"]["receipt"], account)
@@ -62,7 +66,11 @@ def _described(call: Call, row: Row) -> dict[str, Any]:
 
 
 def _own_accounts(call: Call, row: Row) -> list[str]:
-    return list(json.loads(row["accounts"])) if row["principal"] == call.principal.id else []
+    """Accounts of which the numbers may be told: those of the grant, not the dataset's nor a block's."""
+    if row["principal"] != call.principal.id:
+        return []
+    own = find_grant(call.service.database, row["grant_id"])["account"]
+    return [account for account in json.loads(row["accounts"]) if is_beneath(account, own)]
 
 
 def _request_thing(call: Call) -> Thing:
@@ -71,7 +79,7 @@ def _request_thing(call: Call) -> Thing:
 
 
 def read_request(call: Call) -> Reply:
-    return Reply(_described(call, find_request(call.service.database, call.path["request"])))
+    return Reply(_describe(call, find_request(call.service.database, call.path["request"])))
 
 
 def list_visible(call: Call) -> Reply:
@@ -95,14 +103,14 @@ def list_visible(call: Call) -> Reply:
 
 
 def _brief(call: Call, row: Row) -> dict[str, Any]:
-    described = _described(call, row)
+    described = _describe(call, row)
     described.pop("answer", None)
     return described
 
 
 def take_back(call: Call) -> Reply:
     row = withdraw(call.service.database, find_request(call.service.database, call.path["request"]))
-    return Reply(_described(call, row))
+    return Reply(_describe(call, row))
 
 
 def make_decision(call: Call) -> Reply:
@@ -118,7 +126,7 @@ def make_decision(call: Call) -> Reply:
     )
     service.slots.wake()
     announce(service.database, "request.decided", request=row["id"], dataset=row["dataset"])
-    return Reply(_described(call, row))
+    return Reply(_describe(call, row))
 
 
 def read_answer(call: Call) -> Reply:
@@ -126,7 +134,7 @@ def read_answer(call: Call) -> Reply:
     row = find_request(call.service.database, call.path["request"])
     if not is_visible(row) or row["outcome"] != "answered" or row["hidden"]:
         raise Conflict("server.wrong_state", state=describe_request(row, own=False)["state"])
-    answer = _described(call, row)["answer"]
+    answer = _describe(call, row)["answer"]
     if call.query.get("format", "json") == "json":
         return Reply(answer)
     level = str(call.query.get("confidence", 0.95))
@@ -138,6 +146,21 @@ def read_answer(call: Call) -> Reply:
         return Reply(to_arrow(answer, level, form), media=media, headers={"Content-Disposition": name})
     name = f'attachment; filename="{row["id"]}.csv"'
     return Reply(to_csv(answer, level), media="text/csv; charset=utf-8", headers={"Content-Disposition": name})
+
+
+def draw_table(call: Call) -> Reply:
+    """Rows of a synthetic table, as a file that says what it is: the same seed draws the same rows, for nothing."""
+    service, row = call.service, find_request(call.service.database, call.path["request"])
+    if not is_visible(row) or row["outcome"] != "answered" or row["hidden"]:
+        raise Conflict("server.wrong_state", state=describe_request(row, own=False)["state"])
+    if "synthesize" not in json.loads(row["question"]).get("plan", ()):
+        raise NotFound("server.not_found")
+    service.rates.take(call.principal.id, "sample", per_minute=SAMPLES)
+    form = call.query.get("format", "csv")
+    drawn = service.slots.sample(row, rows=call.query.get("rows"), seed=call.query.get("seed", 0), form=form)
+    media = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}[form]
+    name = f'attachment; filename="synthetic-{row["id"]}.{form}"'
+    return Reply(drawn, media=media, headers={"Content-Disposition": name, "X-Synthetic": "true"})
 
 
 _PRICE = record(
@@ -256,6 +279,19 @@ OPERATIONS = (
         query={
             "format": one_of("json", "csv", "arrow", "parquet"),
             "confidence": {"type": "number", "enum": list(LEVELS)},
+        },
+    ),
+    _request(
+        "drawSyntheticTable",
+        "GET",
+        "/table",
+        "answer.read",
+        "Rows of a synthetic table as CSV or Parquet, labeled as what they are. Free, as often as one likes.",
+        draw_table,
+        query={
+            "format": one_of("csv", "parquet"),
+            "rows": integer(least=1, most=1_000_000),
+            "seed": integer(least=0, most=2**31),
         },
     ),
 )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mosha.core.language import Phrase, phrase
 from mosha.server.errors import BadRequest
 
 __all__ = [
@@ -37,9 +38,16 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "null": (type(None),),
 }
+_PATTERNS = {
+    "^[a-z0-9][a-z0-9-]*$": "server.name_letters",
+    "^[a-z][a-z0-9_]*$": "server.column_letters",
+    "^[A-Za-z0-9_-]+$": "server.block_letters",
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}": "server.a_day",
+    "^[^/]+$": "server.no_slash",
+}
 
 
-def text(most: int = 300, *, least: int = 1, pattern: str | None = None, null: bool = False, **more: Any) -> Schema:
+def text(most: int = 300, *, least: int = 1, pattern: str | None = None, null: bool = False, **more: object) -> Schema:
     schema: Schema = {"type": ["string", "null"] if null else "string", "minLength": least, "maxLength": most}
     return schema | ({"pattern": pattern} if pattern else {}) | more
 
@@ -88,7 +96,7 @@ def _refuse_constant(_: str) -> Any:
     raise ValueError
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError
@@ -109,7 +117,7 @@ def read_json(body: bytes) -> Any:
     return said
 
 
-def _check_plain(value: Any, depth: int) -> None:
+def _check_plain(value: object, depth: int) -> None:
     """Numbers that are finite and not absurd, text that can be written down, and bounded nesting."""
     if depth == 0:
         raise BadRequest("server.body_too_deep", most=DEEPEST)
@@ -138,7 +146,7 @@ def check(value: Any, schema: Schema, place: str) -> None:
     kinds = schema.get("type")
     listed = kinds if isinstance(kinds, list) else [kinds] if kinds else []
     if listed and not any(_is(value, kind) for kind in listed):
-        raise BadRequest("server.field_wrong", parameter=place, expected=" | ".join(listed))
+        raise BadRequest("server.field_wrong", parameter=place, expected=_words_of(listed))
     if value is None:
         return
     if isinstance(value, str):
@@ -147,14 +155,21 @@ def check(value: Any, schema: Schema, place: str) -> None:
         _check_object(value, schema, place)
     elif isinstance(value, list):
         if len(value) > schema.get("maxItems", len(value)):
-            raise BadRequest("server.field_wrong", parameter=place, expected=f"<= {schema['maxItems']} items")
+            raise BadRequest(
+                "server.field_wrong", parameter=place, expected=phrase("server.items", most=schema["maxItems"])
+            )
         for number_of, item in enumerate(value):
             check(item, schema.get("items", {}), f"{place}[{number_of}]")
     elif not isinstance(value, bool):
         _check_number(value, schema, place)
 
 
-def _is(value: Any, kind: str) -> bool:
+def _words_of(kinds: list[str]) -> Phrase:
+    """The types of JSON in words."""
+    return phrase("server.either", parts=[phrase(f"server.kind_{kind}") for kind in kinds if kind != "null"])
+
+
+def _is(value: object, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     return isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, float) and value.is_integer())
@@ -164,34 +179,40 @@ def _check_string(value: str, schema: Schema, place: str) -> None:
     if "enum" in schema and value not in schema["enum"]:
         raise BadRequest("server.field_wrong", parameter=place, expected=" | ".join(schema["enum"]))
     if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
-        expected = f"{schema.get('minLength', 0)} - {schema.get('maxLength')} characters"
+        if not value:
+            raise BadRequest("server.field_missing", parameter=place)
+        expected = phrase("server.characters", most=schema.get("maxLength", 0))
         raise BadRequest("server.field_wrong", parameter=place, expected=expected)
     if "pattern" in schema and not re.search(schema["pattern"], value):
-        raise BadRequest("server.field_wrong", parameter=place, expected=schema["pattern"])
+        pattern = schema["pattern"]
+        expected = phrase(_PATTERNS[pattern]) if pattern in _PATTERNS else pattern
+        raise BadRequest("server.field_wrong", parameter=place, expected=expected)
 
 
 def _check_number(value: float, schema: Schema, place: str) -> None:
     low, above, high = schema.get("minimum"), schema.get("exclusiveMinimum"), schema.get("maximum")
     wrong = (low is not None and value < low) or (above is not None and value <= above)
     if wrong or (high is not None and value > high):
-        bounds = [f">= {low}" if low is not None else "", f"> {above}" if above is not None else ""]
-        bounds.append(f"<= {high}" if high is not None else "")
-        raise BadRequest("server.field_wrong", parameter=place, expected=", ".join(filter(None, bounds)))
+        bounds = [phrase("server.at_least", least=low)] if low is not None else []
+        bounds += [phrase("server.above", above=above)] if above is not None else []
+        bounds += [phrase("server.at_most", most=high)] if high is not None else []
+        expected = phrase("server.both", parts=bounds)
+        raise BadRequest("server.field_wrong", parameter=place, expected=expected)
 
 
-def _check_object(value: dict[str, Any], schema: Schema, place: str) -> None:
+def _check_object(value: dict[str, object], schema: Schema, place: str) -> None:
     known, other = schema.get("properties", {}), schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
         if name not in value:
-            raise BadRequest("server.field_missing", parameter=_joined(place, name))
+            raise BadRequest("server.field_missing", parameter=_join(place, name))
     for name, inner in value.items():
         if name in known:
-            check(inner, known[name], _joined(place, name))
+            check(inner, known[name], _join(place, name))
         elif other is False:
-            raise BadRequest("server.field_unknown", parameter=_joined(place, name)[:200])
+            raise BadRequest("server.field_unknown", parameter=_join(place, name)[:200])
         elif isinstance(other, dict):
-            check(inner, other, _joined(place, name)[:200])
+            check(inner, other, _join(place, name)[:200])
 
 
-def _joined(place: str, name: str) -> str:
+def _join(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name

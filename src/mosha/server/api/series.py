@@ -7,10 +7,12 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from mosha.server.api.datasets import EPSILON
 from mosha.server.api.operation import Call, Operation, Reply
+from mosha.server.api.registry import reply_with_registry
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
+from mosha.server.api.shapes import EPSILON, NEWEST
 from mosha.server.asking.answers import harmless_cell
+from mosha.server.catalogue.heads import head_of_last_minute
 from mosha.server.catalogue.series import create_series, describe_series, feed_series, find_series, list_series
 from mosha.server.people.permissions import Thing
 
@@ -23,27 +25,33 @@ def _thing(call: Call) -> Thing:
 
 def create(call: Call) -> Reply:
     service = call.service
-    row = create_series(service.database, service.ledger, service.settings.folder, call.body, call.principal.name)
+    overbooks = service.settings.overbooking == "allow"
+    folder = service.settings.series_folder
+    row = create_series(service.database, service.ledger, folder, call.body, call.principal.name, overbooks=overbooks)
     return Reply(describe_series(service.database, row), 201)
 
 
 def list_all(call: Call) -> Reply:
-    rows = list_series(call.service.database, dataset=call.query.get("dataset"))
-    return Reply({"series": [describe_series(call.service.database, row, full=False) for row in rows]})
+    database = call.service.database
+    rows, following = call.read_page(list_series, database, dataset=call.query.get("dataset"))
+    return Reply({"series": [describe_series(database, row, full=False) for row in rows], "next": following})
 
 
 def feed(call: Call) -> Reply:
     service, row = call.service, find_series(call.service.database, call.path["series"])
     point = feed_series(
-        service.database, service.ledger, service.settings.folder, row, call.body["step"], call.body["rows"]
+        service.database, service.ledger, service.settings.series_folder, row, call.body["step"], call.body["rows"]
     )
     return Reply(point, 201)
 
 
 def read(call: Call) -> Reply:
     described = describe_series(call.service.database, find_series(call.service.database, call.path["series"]))
-    if call.query.get("format", "json") == "json":
-        return Reply(described)
+    form = call.query.get("format", "json")
+    if form == "json":
+        return Reply(described | {"head": str(head_of_last_minute(call.service.ledger))})
+    if form == "registry":
+        return reply_with_registry(call, described["dataset"], described["name"])
     return Reply(series_to_csv(described), media="text/csv; charset=utf-8")
 
 
@@ -71,7 +79,7 @@ OPERATIONS: tuple[Operation, ...] = (
         tag="series",
         summary="Series that are published step by step.",
         handler=list_all,
-        query={"dataset": text(63)},
+        query={"dataset": text(63), **NEWEST},
     ),
     Operation(
         name="createSeries",
@@ -121,6 +129,6 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="A series: what it shows, what it promises, and its points with their error bars.",
         handler=read,
         thing=_thing,
-        query={"format": one_of("json", "csv")},
+        query={"format": one_of("json", "csv", "registry")},
     ),
 )

@@ -8,8 +8,8 @@ from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import array, integer, number, one_of, record, text
 from mosha.server.clock import as_text
 from mosha.server.errors import BadRequest, NotFound, SignInNeeded
-from mosha.server.people.credentials import find_by_secret, issue, revoke, use_link
-from mosha.server.people.permissions import RULES, Scope, Thing
+from mosha.server.people.credentials import Credential, find_by_secret, issue, revoke, seconds_left, use_link
+from mosha.server.people.permissions import RULES, Principal, Scope, Thing
 from mosha.server.people.principals import (
     KINDS,
     add_member,
@@ -30,7 +30,7 @@ NAME = text(100)
 
 def open_session(call: Call) -> Reply:
     """A browser's session, for a link that was never used, or for a token."""
-    settings, database = call.service.settings, call.service.database
+    database = call.service.database
     if ("link" in call.body) == ("token" in call.body):
         raise BadRequest("server.one_of", names="link, token")
     call.service.rates.take("", "sign in", per_minute=120)
@@ -41,9 +41,25 @@ def open_session(call: Call) -> Reply:
         if found is None:
             raise SignInNeeded("server.wrong_credentials")
         principal = found.id
-    made = issue(database, principal, "session", seconds=settings.session_hours * 3600)
+    made = _begin_session(call, principal, None if "link" in call.body else found)
     return Reply(
         {"principal": principal, "csrf": made.csrf, "expires": as_text(made.expires)}, 201, session=made.secret
+    )
+
+
+def _begin_session(call: Call, principal: str, found: Principal | None) -> Credential:
+    """A session is good for no more, and no longer, than the token that it was opened with, and ends with it."""
+    seconds = call.service.settings.session_hours * 3600
+    if found is None:
+        return issue(call.service.database, principal, "session", seconds=seconds)
+    left = seconds_left(call.service.database, found.credential)
+    return issue(
+        call.service.database,
+        principal,
+        "session",
+        seconds=min(seconds, left),
+        label=found.credential,
+        scope=found.scope,
     )
 
 
@@ -91,7 +107,10 @@ def create_token(call: Call) -> Reply:
         None if verbs is None else tuple(verbs),
         said.get("most_per_question"),
     )
-    made = issue(database, owner, "token", seconds=said.get("days", 90) * 86_400, label=said["label"], scope=scope)
+    seconds, own = said.get("days", 90) * 86_400, call.principal.scope
+    if own != Scope():  # whoever came with less hands on no more, and for no longer
+        seconds = min(seconds, seconds_left(database, call.principal.credential))
+    made = issue(database, owner, "token", seconds=seconds, label=said["label"], scope=own.narrow(scope))
     return Reply({"id": made.id, "token": made.secret, "expires": as_text(made.expires)}, 201)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import array, mapping, record, text
+from mosha.server.api.shapes import NEWEST
 
 __all__ = ["OPERATIONS"]
 
@@ -19,7 +20,8 @@ def create_survey(call: Call) -> Reply:
 def list_all(call: Call) -> Reply:
     from mosha.server.catalogue.surveys import describe_survey, list_surveys  # noqa: PLC0415
 
-    return Reply({"surveys": [describe_survey(row) for row in list_surveys(call.service.database)]})
+    rows, following = call.read_page(list_surveys, call.service.database)
+    return Reply({"surveys": [describe_survey(row) for row in rows], "next": following})
 
 
 def read_survey(call: Call) -> Reply:
@@ -59,6 +61,7 @@ OPERATIONS: tuple[Operation, ...] = (
         tag="surveys",
         summary="Surveys in the local model.",
         handler=list_all,
+        query=NEWEST,
     ),
     Operation(
         name="createSurvey",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mosha.server.api import book, datasets, requests, series, sessions, surveys, webhooks
+from mosha.server.api import book, datasets, requests, series, sessions, surveys, trainings, webhooks
 from mosha.server.api.operation import Operation
 
 __all__ = ["BY_NAME", "OPERATIONS", "PREFIX"]
@@ -15,6 +15,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *book.OPERATIONS,
     *surveys.OPERATIONS,
     *series.OPERATIONS,
+    *trainings.OPERATIONS,
     *webhooks.OPERATIONS,
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

@@ -9,15 +9,17 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from mosha.core.extras import load_guest
+from mosha.core.language import Language, Phrase, phrase_from_dict, phrase_to_dict, translate
+from mosha.core.names.extras import load_guest
+from mosha.server.catalogue.grants import is_beneath
 
-__all__ = ["LEVELS", "answer_to_dict", "harmless_cell", "own_receipt", "plain_number", "to_arrow", "to_csv"]
+__all__ = ["LEVELS", "answer_to_dict", "harmless_cell", "notes_in", "own_receipt", "plain_number", "to_arrow", "to_csv"]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 """The confidences at which error bars are kept; in between, the next higher one is an honest bar."""
 
 
-def plain_number(value: Any) -> Any:
+def plain_number(value: object) -> Any:
     """A value that JSON has: what is not finite, or was never there, is null."""
     if hasattr(value, "item"):
         value = value.item()
@@ -30,7 +32,7 @@ def plain_number(value: Any) -> Any:
 
 def answer_to_dict(answer: Any) -> dict[str, Any]:
     """What the client makes the same Answer of again (`mosha.client`)."""
-    table = answer.table
+    table = answer.exact.table
     columns = [{"name": name, "role": "key" if name in answer.keys else "value"} for name in table]
     for column in columns:
         column["type"] = _type_of(table[column["name"]])
@@ -44,12 +46,24 @@ def answer_to_dict(answer: Any) -> dict[str, Any]:
         "rows": rows,
         "errors": errors,
         "in_rows": list(answer.in_rows),
+        "whole": list(answer.whole),
+        "estimated": list(answer.estimated),
         "notes": list(answer.notes),
+        "note_codes": [phrase_to_dict(note) if isinstance(note, Phrase) else None for note in answer.notes],
         "receipt": answer.receipt.to_dict(),
     }
 
 
-def _type_of(values: Sequence[Any]) -> str:
+def notes_in(answer: Mapping[str, Any], language: Language) -> list[str]:
+    """The notes of a stored answer in a language; one without a code stays as it was written."""
+    codes = answer.get("note_codes") or [None] * len(answer["notes"])
+    return [
+        translate(phrase_from_dict(code), language) if code else text
+        for text, code in zip(answer["notes"], codes, strict=True)
+    ]
+
+
+def _type_of(values: Sequence[object]) -> str:
     found: Any = next((value for value in values if value is not None), "")
     found = found.item() if hasattr(found, "item") else found
     for kind, name in ((bool, "boolean"), (int, "integer"), (float, "real"), (datetime, "timestamp"), (date, "date")):
@@ -63,7 +77,7 @@ def own_receipt(receipt: Mapping[str, Any], own: str) -> dict[str, Any]:
     payers = []
     mine: Mapping[str, Any] = {}
     for share in receipt["payers"]:
-        if share["account"].startswith(own):
+        if is_beneath(share["account"], own):
             payers.append(share)
             mine = share
         else:
@@ -114,7 +128,7 @@ def to_arrow(answer: Mapping[str, Any], level: str, form: str) -> bytes:
     return bytes(out.getvalue().to_pybytes())
 
 
-def harmless_cell(cell: Any) -> Any:
+def harmless_cell(cell: object) -> Any:
     """A cell that no program for tables takes for a formula."""
     if cell is None:
         return ""

@@ -19,12 +19,12 @@ from mosha.server.asking.answers import plain_number
 from mosha.server.asking.questions import Asked, build_question, fingerprint_of, settle_price
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import public_table_of
-from mosha.server.catalogue.grants import choose_grant, paying_accounts
+from mosha.server.catalogue.grants import choose_grant, find_grants_above, is_beneath, paying_accounts
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.people.permissions import Principal, Thing, may
 from mosha.server.store.database import Database, Row
 
-__all__ = ["Prepared", "describe_quote", "prepare", "preview"]
+__all__ = ["Prepared", "describe_quote", "find_limits", "is_above_most", "needs_approval", "prepare", "preview"]
 
 MOST_ROWS = 200
 
@@ -79,7 +79,7 @@ def prepare(
     return Prepared(dataset, asked, said, price, body.get("block"), grant, names, payer, fingerprint)
 
 
-def _condition(database: Database, body: Mapping[str, Any]) -> dict[str, Any] | None:
+def _condition(database: Database, body: Mapping[str, object]) -> dict[str, Any] | None:
     if body.get("block") is None:
         return None
     row = database.row("SELECT * FROM blocks WHERE dataset = ? AND name = ?", body["dataset"], body["block"])
@@ -94,10 +94,11 @@ def describe_quote(quote: Quote, grant: Row, principal: Principal, dataset: str)
     all_of_it = may(principal, "budget.see", Thing(dataset))
     shown = []
     for share in quote.shares:
-        mine = share.account.startswith(grant["account"])
-        described: dict[str, Any] = {"account": share.account, "own": mine, "fits": share.account not in quote.lacking}
+        mine = is_beneath(share.account, grant["account"])
+        described: dict[str, Any] = {"account": share.account, "own": mine}
         described |= {"measure": share.measure, "cost": share.cost, "delta": share.delta}
         if mine or all_of_it:
+            described["fits"] = share.account not in quote.lacking
             described |= {part: value for part, value in asdict(share).items() if part in ("spent", "limit", "left")}
         shown.append(described)
     return shown
@@ -106,7 +107,7 @@ def describe_quote(quote: Quote, grant: Row, principal: Principal, dataset: str)
 def preview(database: Database, ledger: Ledger, principal: Principal, body: Mapping[str, Any]) -> dict[str, Any]:
     """All that can be known about a question before it is asked."""
     ready = prepare(database, ledger, principal, body, paying=False)
-    question, rows = ready.asked.question, body.get("rows")
+    rows = body.get("rows")
     level = body.get("confidence", 0.95)
     described: dict[str, Any] = {
         "dataset": ready.dataset["name"],
@@ -116,55 +117,98 @@ def preview(database: Database, ledger: Ledger, principal: Principal, body: Mapp
         "deadline": ready.dataset["deadline"],
         "price": ready.price,
         "fingerprint": ready.fingerprint,
-        "groups": "from data" if question.private_keys else len(question.only or ((),)),
+        "kind": ready.asked.kind,
+        "groups": _count_groups(ready.asked),
         "forecast": _forecast(ready.asked, ready.price, rows, level),
         "alternatives": [_alternative(ready, factor, rows, level) for factor in (0.5, 2.0)],
         "grant": None,
     }
     if ready.grant is not None:
-        described |= _paid_by(ready, principal)
+        described |= _paid_by(database, ledger, ready, principal)
     return described
 
 
-def _paid_by(ready: Prepared, principal: Principal) -> dict[str, Any]:
+def _paid_by(database: Database, ledger: Ledger, ready: Prepared, principal: Principal) -> dict[str, Any]:
+    """Who pays. Of accounts that others share an analyst learns what a question costs there, not what is left.
+
+    Whether all of them can pay is told only where the own ones can: else one could ask it of any price.
+    """
     assert ready.grant is not None
     assert ready.payer is not None
     grant, name = ready.grant, ready.dataset["name"]
     described: dict[str, Any] = {"grant": grant["id"]}
     try:
         quote = ready.quote()
-        more = ready.payer.how_many(ready.asked.question, **ready.price)
+        seen = ready.accounts
+        if not may(principal, "budget.see", Thing(name)):
+            seen = tuple(account for account in ready.accounts if is_beneath(account, grant["account"]))
+        more = ledger.together([ledger.account(account) for account in seen]).how_many(
+            ready.asked.question, **ready.price
+        )
     except LedgerError as error:
         return described | {"payers": [], "fits": False, "refused": type(error).__name__, "more": 0}
-    own = next(share for share in quote.shares if share.account.startswith(grant["account"]))
-    above = grant["approve_above"]
+    limits = find_limits(database, grant, quote)
     return described | {
         "payers": describe_quote(quote, grant, principal, name),
-        "fits": quote.fits and not is_above_most(own.cost, grant, principal),
+        "fits": quote.fits and not is_above_most(limits, principal),
         "more": more,
-        "needs_approval": above is not None and own.cost > above,
+        "needs_approval": needs_approval(limits),
         "most_per_question": grant["most_per_question"],
     }
 
 
-def is_above_most(cost: float, grant: Row, principal: Principal) -> bool:
-    """Whether one question costs more than the grant, or the token, allows."""
-    most = [limit for limit in (grant["most_per_question"], principal.scope.most_per_question) if limit is not None]
-    return any(cost > limit for limit in most)
+Limits = list[tuple[Row, float]]
+"""A grant and those it was taken from, each with what a question costs its own account."""
+
+
+def find_limits(database: Database, grant: Row, quote: Quote) -> Limits:
+    """What a question costs under each of the agreements that hold for it: a grant cannot be passed on to lose them."""
+    costs = {share.account: share.cost for share in quote.shares}
+    return [(row, costs[row["account"]]) for row in find_grants_above(database, grant)]
+
+
+def is_above_most(limits: Limits, principal: Principal) -> bool:
+    """Whether one question costs more than a grant, or the token, allows."""
+    most = principal.scope.most_per_question
+    return (most is not None and limits[0][1] > most) or any(
+        grant["most_per_question"] is not None and cost > grant["most_per_question"] for grant, cost in limits
+    )
+
+
+def needs_approval(limits: Limits) -> bool:
+    """Whether somebody has to agree to a question of this price."""
+    return any(grant["approve_above"] is not None and cost > grant["approve_above"] for grant, cost in limits)
+
+
+def _count_groups(asked: Asked) -> int | str:
+    if asked.kind != "table":
+        return 1
+    return "from data" if asked.question.private_keys else len(asked.question.only or ((),))
+
+
+def _bars(asked: Asked, price: Mapping[str, object], rows: float | None, level: float) -> dict[str, list[Any]]:
+    """The error bar of every number, group by group."""
+    if asked.kind == "graph":
+        from mosha.server.asking.graph_questions import forecast_graph  # noqa: PLC0415  (loaded with the first graph)
+
+        return forecast_graph(asked.question, price, level)
+    if asked.kind == "synthetic":
+        from mosha.server.asking.synthesis import forecast_synthesis  # noqa: PLC0415  (the same)
+
+        return forecast_synthesis(asked.question, price, rows, level)
+    bars = asked.question.forecast(**price, rows=rows, confidence=level)
+    return {name: [plain_number(bar) for bar in np.asarray(bar).tolist()] for name, bar in bars.items()}
 
 
 def _forecast(asked: Asked, price: Mapping[str, Any], rows: float | None, level: float) -> dict[str, Any]:
-    question = asked.question
-    bars = question.forecast(**price, rows=rows, confidence=level)
-    groups = [] if question.private_keys else list(question.only or ())
+    question, is_table = asked.question, asked.kind == "table"
+    groups = [] if not is_table or question.private_keys else list(question.only or ())
     return {
         "confidence": level,
         "rows_assumed": rows,
-        "keys": [name for name, _ in question.keys],
+        "keys": [name for name, _ in question.keys] if is_table else [],
         "groups": [[plain_number(value) for value in group] for group in groups[:MOST_ROWS]],
-        "bars": {
-            name: [plain_number(bar) for bar in np.asarray(bar).tolist()[:MOST_ROWS]] for name, bar in bars.items()
-        },
+        "bars": {name: bars[:MOST_ROWS] for name, bars in _bars(asked, price, rows, level).items()},
     }
 
 
@@ -174,7 +218,8 @@ def _alternative(ready: Prepared, factor: float, rows: float | None, level: floa
         part: value * factor if part in ("epsilon", "rho") else value for part, value in ready.price.items()
     }
     try:
-        bars = ready.asked.question.forecast(**price, rows=rows, confidence=level)
+        bars = _bars(ready.asked, price, rows, level)
     except InvalidParameter:
         return {"price": price, "widest": None}
-    return {"price": price, "widest": {name: plain_number(float(np.max(bar))) for name, bar in bars.items()}}
+    widest = {name: max((bar for bar in found if bar is not None), default=None) for name, found in bars.items()}
+    return {"price": price, "widest": widest}

@@ -1,6 +1,7 @@
 """A question as it comes over the wire (SQL text, or a plan that is data and never code), made into the library's own.
 
-The same code runs in the server, on a table without rows, and in a worker, on the table itself.
+The same code runs in the server, on a table without rows, and in a worker, on the table itself. A plan asks for numbers
+of a table, for a synthetic table (`{"synthesize": {...}}`), or about a graph (`{"graph": "triangles"}`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 
 from mosha.connect.language.expression import Expression, col
 from mosha.connect.language.schema import Type
@@ -23,12 +24,16 @@ from mosha.tables import Answer, Budget, Question, Table
 __all__ = ["Asked", "build_question", "fingerprint_of", "restrict", "settle_price"]
 
 
+Kind = Literal["table", "graph", "synthetic"]
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question that was checked; `shape` is what SELECT makes of its answer, where it came as SQL."""
 
-    question: Question
+    question: Any
     shape: Statement | None = None
+    kind: Kind = "table"
 
     def show(self, answer: Answer) -> Answer:
         return answer if self.shape is None else self.shape.answer(answer)
@@ -36,10 +41,24 @@ class Asked:
     def paid_by(self, account: Account) -> Asked:
         return replace(self, question=replace(self.question, account=account))
 
+    def fingerprint(self, price: Mapping[str, float]) -> str:
+        """What tells this question from others of the same price."""
+        if self.kind != "synthetic":
+            return str(self.question.fingerprint)
+        return str(self.question.measurement_for(**price).question)
 
-def build_question(table: Table, name: str, said: Mapping[str, Any], condition: Mapping[str, Any] | None) -> Asked:
+
+def build_question(table: object, name: str, said: Mapping[str, Any], condition: Mapping[str, object] | None) -> Asked:
     """Check a question about one dataset. Nothing is read and nothing is spent."""
+    if not isinstance(table, Table):
+        return _build_about_graph(table, said, condition)
     chosen = table if condition is None else restrict(table, condition)
+    if "synthesize" in said.get("plan", ()):
+        from mosha.server.asking.synthesis import build_synthesis  # noqa: PLC0415  (loaded with the first of its kind)
+
+        if unknown := sorted(set(said["plan"]) - {"synthesize"}):
+            raise BadRequest("server.field_unknown", parameter=f"plan.{unknown[0]}"[:200])
+        return Asked(build_synthesis(chosen, said["plan"]["synthesize"]), kind="synthetic")
     if "plan" in said:
         return Asked(Question.from_dict(chosen, said["plan"]))
     options = {part: said[part] for part in ("ranges", "keys", "bars") if said.get(part) is not None}
@@ -49,6 +68,14 @@ def build_question(table: Table, name: str, said: Mapping[str, Any], condition: 
     if checked.explained:
         raise BadRequest("server.field_wrong", parameter="sql", expected="SELECT")
     return Asked(checked.question, checked)
+
+
+def _build_about_graph(graph: Any, said: Mapping[str, Any], condition: Mapping[str, object] | None) -> Asked:
+    from mosha.server.asking.graph_questions import build_graph_question  # noqa: PLC0415  (the same)
+
+    if "plan" not in said or condition is not None:
+        raise BadRequest("server.field_missing", parameter="plan")
+    return Asked(build_graph_question(graph, said["plan"]), kind="graph")
 
 
 def restrict(table: Table, condition: Mapping[str, Any]) -> Table:
@@ -68,7 +95,7 @@ def restrict(table: Table, condition: Mapping[str, Any]) -> Table:
     return table
 
 
-def _constant(value: Any, kind: Type) -> Any:
+def _constant(value: object, kind: Type) -> Any:
     try:
         if isinstance(value, str) and kind is Type.DATE:
             return date.fromisoformat(value)
@@ -83,18 +110,24 @@ def settle_price(asked: Asked, said: Mapping[str, Any]) -> dict[str, float]:
     """The budget that will be paid: as it was said, or the least epsilon for the accuracy that was asked for."""
     if sum(part in said for part in ("epsilon", "rho", "within")) != 1:
         raise BadRequest("server.one_of", parameter="price", names="epsilon, rho, within")
+    if "within" in said and asked.kind == "synthetic":
+        raise BadRequest("server.one_of", parameter="price", names="epsilon, rho")
     if "within" in said:
         options = {part: said[part] for part in ("within", "confidence", "delta", "rows") if part in said}
+        if asked.kind == "graph":
+            options.pop("rows", None)
         found = asked.question.plan(**options)
         return {"epsilon": float(found.epsilon or 0.0)} | ({"delta": found.delta} if found.delta else {})
     price = {part: float(said[part]) for part in ("epsilon", "delta", "rho") if said.get(part) is not None}
     Budget(**price)
     if "rho" in price and price.get("delta"):
-        raise InvalidParameter("a price in rho has no delta.")
+        raise InvalidParameter("server.rho_with_delta", parameter="delta", spent="nothing")
     return price
 
 
-def fingerprint_of(asked: Asked, said: Mapping[str, Any], price: Mapping[str, float], version: int, grant: str) -> str:
+def fingerprint_of(
+    asked: Asked, said: Mapping[str, object], price: Mapping[str, float], version: int, grant: str
+) -> str:
     """What an approval is bound to: the question to the letter, its price, the dataset's version and the grant."""
-    content = [asked.question.fingerprint, dict(said), dict(price), version, grant]
+    content = [asked.fingerprint(price), dict(said), dict(price), version, grant]
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mosha.ledger import Ledger
-from mosha.server.asking.previews import is_above_most, prepare
+from mosha.server.asking.previews import find_limits, is_above_most, needs_approval, prepare
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound, TooMany
 from mosha.server.people.permissions import Principal
@@ -42,11 +42,15 @@ FINAL = ("answered", "failed", "refused", "denied", "expired", "withdrawn")
 DAY = 86_400_000_000
 
 
-def request_id(principal: str, key: Any) -> str:
+def request_id(principal: str, key: object) -> str:
     """The name of the request that a principal makes under a key."""
     if not isinstance(key, str) or not (0 < len(key) <= 200 and key.isascii() and key.isprintable()):
         raise BadRequest("server.idempotency_key", parameter="Idempotency-Key")
     return f"r-{hashlib.sha256(f'{principal} {key}'.encode()).hexdigest()[:32]}"
+
+
+SHOWN = "CASE WHEN state = 'done' AND (visible IS NULL OR visible > ?) THEN 'running' ELSE state END"
+"""The state that is seen from outside, in SQL: a request runs until its tick, whoever asks and however (`?` is now)."""
 
 
 def ledger_key(identity: str) -> str:
@@ -54,21 +58,28 @@ def ledger_key(identity: str) -> str:
 
 
 def submit(
-    database: Database, ledger: Ledger, settings: Settings, principal: Principal, body: Mapping[str, Any], key: Any
+    database: Database,
+    ledger: Ledger,
+    settings: Settings,
+    principal: Principal,
+    body: Mapping[str, object],
+    key: object,
 ) -> tuple[Row, bool]:
     """Ask: the request, and whether it is new. Refused without a trace where it cannot be paid for."""
     identity = request_id(principal.id, key)
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     if (known := database.row("SELECT * FROM requests WHERE id = ?", identity)) is not None:
-        return _same(known, digest), False
+        return _check_same(known, digest), False
     _check_queue(database, settings, principal)
     ready = prepare(database, ledger, principal, body, paying=True)
     grant = ready.grant
     assert grant is not None
     quote = ready.quote()
-    own = next(share for share in quote.shares if share.account.startswith(grant["account"]))
-    if is_above_most(own.cost, grant, principal):
-        most = min(m for m in (grant["most_per_question"], principal.scope.most_per_question) if m is not None)
+    limits = find_limits(database, grant, quote)
+    own = next(share for share in quote.shares if share.account == grant["account"])
+    if is_above_most(limits, principal):
+        said = (*(row["most_per_question"] for row, _ in limits), principal.scope.most_per_question)
+        most = min(m for m in said if m is not None)
         raise Conflict(
             "server.above_most", parameter="price", spent="nothing", measure=own.measure, cost=own.cost, most=most
         )
@@ -77,8 +88,7 @@ def submit(
             {"measure": own.measure, "cost": own.cost, "left": max(0.0, own.left)} if quote.lacking else {}
         )
         raise Conflict("server.not_enough", parameter="price", spent="nothing", **numbers)
-    above = grant["approve_above"]
-    state = "waiting" if above is not None and own.cost > above else "queued"
+    state = "waiting" if needs_approval(limits) else "queued"
     with database.transaction() as transaction:
         made = transaction.run(
             "INSERT INTO requests (id, principal, grant_id, dataset, block, body_hash, question, price, purpose,"
@@ -90,10 +100,10 @@ def submit(
             now() + settings.approval_days * DAY,
         )
     row = find_request(database, identity)
-    return _same(row, digest), made == 1
+    return _check_same(row, digest), made == 1
 
 
-def _same(row: Row, digest: str) -> Row:
+def _check_same(row: Row, digest: str) -> Row:
     if row["body_hash"] != digest:
         raise BadRequest("server.key_reused", parameter="Idempotency-Key")
     return row
@@ -101,9 +111,9 @@ def _same(row: Row, digest: str) -> Row:
 
 def _check_queue(database: Database, settings: Settings, principal: Principal) -> None:
     statement = (
-        "SELECT COUNT(*) AS many FROM requests WHERE principal = ? AND state IN ('waiting', 'queued', 'running')"
+        f"SELECT COUNT(*) AS many FROM requests WHERE principal = ? AND {SHOWN} IN ('waiting', 'queued', 'running')"  # noqa: S608
     )
-    found = database.row(statement, principal.id)
+    found = database.row(statement, principal.id, now())
     if found and found["many"] >= settings.waiting_per_principal:
         raise TooMany("server.queue_full", most=settings.waiting_per_principal)
 
@@ -125,9 +135,12 @@ def list_requests(
     most: int = 50,
 ) -> list[Row]:
     """Requests, the newest first."""
-    where = {"principal": principal, "dataset": dataset, "state": state}
+    where = {"principal": principal, "dataset": dataset}
     tests = [f"{name} = ?" for name, value in where.items() if value is not None]
     values: list[Any] = [value for value in where.values() if value is not None]
+    if state is not None:
+        tests.append(f"{SHOWN} = ?")
+        values += [now(), state]
     if before is not None:
         tests.append("created < ?")
         values.append(before)

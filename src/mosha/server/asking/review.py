@@ -47,16 +47,18 @@ def decide(
 
 
 def facts_for_review(database: Database, ledger: Ledger, row: Row) -> dict[str, Any]:
-    """What a reviewer sees beside the question: what would be left, and how often the same was asked before."""
+    """What a reviewer sees beside the question: what would be left, and who asked the same before."""
     grant = find_grant(database, row["grant_id"])
     account = ledger.account(grant["account"])
-    same = database.row(
-        "SELECT COUNT(*) AS many FROM requests WHERE dataset = ? AND question = ? AND id <> ?",
+    same = database.rows(
+        "SELECT principal, COUNT(*) AS many FROM requests WHERE dataset = ? AND question = ? AND id <> ?"
+        " GROUP BY principal ORDER BY principal",
         *(row["dataset"], row["question"], row["id"]),
     )
     return {
         "grant_left": account.remaining,
         "grant_limit": account.limit,
         "measure": account.rule.measure,
-        "asked_before": (same or {"many": 0})["many"],
+        "asked_before": sum(found["many"] for found in same),
+        "asked_by": [found["principal"] for found in same][:10],
     }

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from mosha.core.language import phrase
 from mosha.core.unit import Unit
 from mosha.ledger import Ledger, LedgerAccount
-from mosha.server.catalogue.declarations import check_declaration, describe_declaration, plain_declaration, sha256_of
+from mosha.server.catalogue.declarations import check_declaration, describe_declaration, sha256_of, unit_of
+from mosha.server.catalogue.graphs import check_graph, is_graph
 from mosha.server.catalogue.sources import hash_source
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
@@ -26,9 +28,11 @@ __all__ = [
     "describe_dataset",
     "find_dataset",
     "list_datasets",
+    "page_datasets",
     "propose_dataset",
 ]
 
+BATCH, LOOKS = 200, 20  # so many datasets are read at once for a page, and so often
 LIMITS = ("epsilon", "delta", "rho", "mu", "rule", "disjoint_blocks", "size", "failures")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -39,11 +43,14 @@ def propose_dataset(
     """Write a dataset down that waits for a reviewer's signature; its name."""
     name = said["name"]
     if not _NAME.fullmatch(name):
-        raise BadRequest("server.field_wrong", parameter="name", expected="a-z, 0-9, _")
-    kept = check_declaration(said["declaration"], found)
+        raise BadRequest("server.field_wrong", parameter="name", expected=phrase("server.column_letters"))
+    kind = said.get("kind", "table")
+    declared = said["declaration"]
+    kept = check_graph(declared, source) if kind == "graph" else check_declaration(declared, found)
     population = said.get("population")
     if population is not None:
         kept["unit"] = kept["unit"] | {"of": population["name"]}
+        unit_of(kept)
     promise = {"dataset": said["promise"], "population": population}
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM datasets WHERE name = ?", name):
@@ -55,9 +62,9 @@ def propose_dataset(
             raise Conflict("server.registered_before", parameter="source", name=same["name"])
         transaction.run(
             "INSERT INTO datasets (name, kind, title, population, source, source_hash, account, promise, timing,"
-            " deadline, version, state, curator, again, created) VALUES (?, 'table', ?, ?, ?, ?, ?, ?, ?, ?, 0,"
+            " deadline, version, state, curator, again, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0,"
             " 'proposed', ?, ?, ?)",
-            *(name, said.get("title") or name, population and population["name"], json.dumps(dict(source))),
+            *(name, kind, said.get("title") or name, population and population["name"], json.dumps(dict(source))),
             *(hash_source(source), name, json.dumps(promise), said["timing"], said["deadline"], author),
             *(said.get("again"), now()),
         )
@@ -72,12 +79,17 @@ def _add(transaction: Any, name: str, version: int, kept: Mapping[str, Any], aut
     transaction.run(statement, name, version, json.dumps(kept), sha256_of(kept), author, now())
 
 
-def add_version(database: Database, name: str, said: Mapping[str, Any], found: Mapping[str, str], author: str) -> int:
+def add_version(
+    database: Database, name: str, said: Mapping[str, object], found: Mapping[str, str], author: str
+) -> int:
     """Write down a new version of a declaration, which waits for a signature; its number. The unit stays."""
     before, _ = declaration_of(database, name, None)
-    kept = check_declaration(said, found)
+    if is_graph(before):
+        kept = check_graph(said, json.loads(find_dataset(database, name)["source"]))
+    else:
+        kept = check_declaration(said, found)
     kept["unit"] = kept["unit"] | ({"of": before["unit"]["of"]} if "of" in before["unit"] else {})
-    old, new = (_unit_of(each) for each in (before, kept))
+    old, new = (unit_of(each) for each in (before, kept))
     if not old.protects_same(new):
         raise Conflict("server.wrong_state", parameter="declaration.unit", state=old.describe())
     with database.transaction() as transaction:
@@ -85,14 +97,6 @@ def add_version(database: Database, name: str, said: Mapping[str, Any], found: M
         version = (row or {"version": 0})["version"] + 1
         _add(transaction, name, version, kept, author)
     return int(version)
-
-
-def _unit_of(kept: Mapping[str, Any]) -> Unit:
-    from mosha.tables.declaration import Declaration  # noqa: PLC0415
-
-    unit = Declaration.of(plain_declaration(kept)).unit
-    assert unit is not None
-    return unit
 
 
 def countersign(database: Database, ledger: Ledger, name: str, signer: str) -> Row:
@@ -104,7 +108,7 @@ def countersign(database: Database, ledger: Ledger, name: str, signer: str) -> R
     if version == row["version"]:
         raise Conflict("server.wrong_state", state=row["state"])
     if row["version"] == 0:
-        _open_accounts(ledger, row, _unit_of(kept))
+        _open_accounts(ledger, row, unit_of(kept))
     content = {"dataset": name, "version": version, "sha256": sha256_of(kept), "countersigned_by": signer}
     content |= {"author": row["curator"]} | ({"again": row["again"]} if row["again"] else {})
     ledger.note("dataset/declared", content, about=row["account"])
@@ -160,6 +164,27 @@ def change_dataset_state(
 
 def list_datasets(database: Database, *, after: str = "", most: int = 100) -> list[Row]:
     return database.rows("SELECT * FROM datasets WHERE name > ? ORDER BY name LIMIT ?", after, most)
+
+
+def page_datasets(
+    database: Database, may_read: Callable[[str], bool], after: str, most: int
+) -> tuple[list[Row], str | None]:
+    """Datasets that somebody may read, in order of their names, and where the next page begins (None: nowhere).
+
+    Where most of them are for others, a page may have fewer than it could, for a page reads so many and no more.
+    """
+    shown: list[Row] = []
+    for _ in range(LOOKS):
+        rows = list_datasets(database, after=after, most=BATCH)
+        for row in rows:
+            if len(shown) == most:
+                return shown, after
+            after = row["name"]
+            if may_read(after):
+                shown.append(row)
+        if len(rows) < BATCH:
+            return shown, None
+    return shown, after
 
 
 def describe_dataset(database: Database, row: Row, *, full: bool = True) -> dict[str, Any]:

@@ -13,9 +13,19 @@ from functools import lru_cache
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.unit import Unit
+from mosha.server.catalogue.graphs import describe_graph, graph_unit, is_graph, public_graph_of
 from mosha.server.errors import BadRequest
 
-__all__ = ["ORIGINS", "check_declaration", "describe_declaration", "plain_declaration", "public_table_of", "sha256_of"]
+__all__ = [
+    "ORIGINS",
+    "check_declaration",
+    "describe_declaration",
+    "plain_declaration",
+    "public_table_of",
+    "sha256_of",
+    "unit_of",
+]
 
 ORIGINS = ("law", "codebook", "paid")
 
@@ -37,19 +47,21 @@ def check_declaration(said: Mapping[str, Any], found: Mapping[str, str]) -> dict
             continue
         if column.get("origin") not in ORIGINS:
             raise BadRequest("server.bound_origin", parameter=f"declaration.columns.{name}.origin", name=name)
-    full = {name: _typed(column, found.get(name, "")) for name, column in columns.items()}
+    full = {name: _add_type(column, found.get(name, "")) for name, column in columns.items()}
     kept = {"unit": dict(said.get("unit") or {}), "columns": full}
     _parse(json.dumps(plain_declaration(kept), sort_keys=True))
     return kept
 
 
-def _typed(column: Any, kind: str) -> dict[str, Any]:
+def _add_type(column: Any, kind: str) -> dict[str, Any]:
     said = {"type": column} if isinstance(column, str) else dict(column)
     return {"type": kind} | said if kind else said
 
 
 def plain_declaration(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The part that `mosha.protect` reads: without origins and titles."""
+    """The part that `mosha.protect` reads: without origins and titles; that of a graph whole."""
+    if is_graph(kept):
+        return dict(kept)
     columns = {
         name: {part: value for part, value in column.items() if part in ("type", "between", "keys")}
         for name, column in kept["columns"].items()
@@ -76,21 +88,33 @@ def _table(name: str, text: str) -> Any:
 
     declared = _parse(text)
     if missing := [column for column, kind in declared.types.items() if not kind]:
-        raise InvalidParameter(f"the type of column {missing[0]!r} is not declared.")
+        raise InvalidParameter("server.type_undeclared", parameter="schema", column=missing[0])
     return protect(absent_table(name, declared.types), unit=declared.unit, schema=declared)
 
 
-def public_table_of(name: str, kept: Mapping[str, Any]) -> Any:
-    """The dataset as a protected table without rows: questions about it are checked, priced and forecast."""
+def public_table_of(name: str, kept: Mapping[str, object]) -> Any:
+    """The dataset as a protected table without rows, or a graph without edges: to check, price and forecast with."""
+    if is_graph(kept):
+        return public_graph_of(kept)
     return _table(name, json.dumps(plain_declaration(kept), sort_keys=True))
 
 
-def sha256_of(kept: Mapping[str, Any]) -> str:
+def unit_of(kept: Mapping[str, object]) -> Unit:
+    """Whose presence a declaration hides."""
+    if is_graph(kept):
+        return graph_unit(kept)
+    unit: Unit = _parse(json.dumps(plain_declaration(kept), sort_keys=True)).unit
+    return unit
+
+
+def sha256_of(kept: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(kept, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def describe_declaration(kept: Mapping[str, Any]) -> dict[str, Any]:
     """The declaration for readers: the unit in words, columns as a list."""
+    if is_graph(kept):
+        return describe_graph(kept)
     declared = _parse(json.dumps(plain_declaration(kept), sort_keys=True))
     columns = [{"name": name} | column for name, column in kept["columns"].items()]
     return {"unit": kept["unit"], "hidden": declared.unit.describe(), "columns": columns}

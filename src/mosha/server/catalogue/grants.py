@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from mosha.core.errors import LedgerError
 from mosha.ledger import Ledger, LedgerAccount
 from mosha.server.catalogue.datasets import LIMITS, find_dataset
-from mosha.server.clock import as_text, now
+from mosha.server.clock import END_OF_TIME, as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.people.permissions import Principal
 from mosha.server.people.principals import find_principal, give_role
@@ -28,12 +28,19 @@ from mosha.server.store.database import Database, Row, marks
 
 __all__ = [
     "add_block",
+    "check_booking",
+    "check_room",
     "choose_grant",
+    "describe_booking",
     "describe_grant",
     "find_grant",
+    "find_grants_above",
+    "grants_below",
     "grants_of",
+    "is_beneath",
     "make_grant",
     "paying_accounts",
+    "read_tree",
     "revoke_grant",
 ]
 
@@ -71,6 +78,42 @@ def make_grant(
     return find_grant(database, identity)
 
 
+def check_booking(database: Database, ledger: Ledger, dataset: str, said: Mapping[str, Any]) -> None:
+    """Refuse a grant where all grants together would be more than the dataset has: then each is a reserve.
+
+    Grants that are over or were taken back count by what was spent of them, for that is gone.
+    """
+    part = next((p for p in ("epsilon", "rho", "mu") if said.get(p)), "epsilon")
+    if json.loads(find_dataset(database, dataset)["promise"])["dataset"].get(part) is None:
+        raise BadRequest("server.one_of", names="epsilon, rho, mu")
+    check_room(database, ledger, dataset, float(said.get(part) or 0.0), parameter=part)
+
+
+def check_room(database: Database, ledger: Ledger, dataset: str, cost: float, *, parameter: str = "epsilon") -> None:
+    """Refuse what would take from that which others were promised: a grant, a series, a training."""
+    booked = describe_booking(database, ledger, dataset)
+    taken, limit = booked["granted"] + booked["elsewhere"], booked["limit"]
+    if taken + cost > limit * (1 + 1e-12):
+        raise Conflict(
+            "server.overbooked", parameter=parameter, spent="nothing", granted=taken, wanted=cost, limit=limit
+        )
+
+
+def describe_booking(database: Database, ledger: Ledger, dataset: str) -> dict[str, float]:
+    """What is granted of a dataset's budget, and what series and trainings took of it beside all grants.
+
+    Grants that are over or were taken back count by what was spent of them, for that is gone.
+    """
+    above = ledger.account(find_dataset(database, dataset)["account"])
+    today, granted, spent = datetime.now(UTC).isoformat(), 0.0, 0.0
+    for grant in database.rows("SELECT * FROM grants WHERE dataset = ? AND parent IS NULL", dataset):
+        account = ledger.account(grant["account"])
+        spent += account.spent
+        is_open = grant["state"] == "open" and _end_of(grant["expires"]) > today
+        granted += account.limit if is_open else account.spent
+    return {"granted": granted, "elsewhere": max(0.0, above.spent - spent), "limit": above.limit}
+
+
 def _open(above: LedgerAccount, name: str, said: Mapping[str, Any], limits: Mapping[str, Any]) -> LedgerAccount:
     """A new account of that name: terms never change, so the next grant to the same person has another number."""
     taken = {account.name for account in above.children()}
@@ -81,11 +124,28 @@ def _open(above: LedgerAccount, name: str, said: Mapping[str, Any], limits: Mapp
     return above.grant(chosen, expires=said["expires"], purpose=said.get("purpose") or None, **limits)
 
 
+def is_beneath(account: str, above: str) -> bool:
+    """Whether an account is that one, or one beneath it.
+
+    >>> is_beneath("visits/li/2026-11-17", "visits/li"), is_beneath("visits/2026", "visits/20")
+    (True, False)
+    """
+    return account == above or account.startswith(above + "/")
+
+
 def find_grant(database: Database, identity: str) -> Row:
     row = database.row("SELECT * FROM grants WHERE id = ?", identity)
     if row is None:
         raise NotFound("server.not_found")
     return row
+
+
+def find_grants_above(database: Database, grant: Row) -> list[Row]:
+    """A grant and those it was taken from, one after the other: what was agreed for each of them holds for it too."""
+    found = [grant]
+    while found[-1]["parent"] is not None:
+        found.append(find_grant(database, found[-1]["parent"]))
+    return found
 
 
 def grants_of(
@@ -102,6 +162,24 @@ def grants_of(
         values += listed
     chosen = f" WHERE {' AND '.join(where)}" if where else ""
     return database.rows(f"SELECT * FROM grants{chosen} ORDER BY created DESC, id LIMIT ?", *values, most)  # noqa: S608
+
+
+def read_tree(database: Database, *, dataset: str, before: int = END_OF_TIME, most: int = 200) -> list[Row]:
+    """Grants that are taken from a dataset itself, the newest first."""
+    find = "SELECT * FROM grants WHERE dataset = ? AND parent IS NULL AND created < ? ORDER BY created DESC, id LIMIT ?"
+    return database.rows(find, dataset, before, most)
+
+
+def grants_below(database: Database, grants: Sequence[Row]) -> list[Row]:
+    """All grants that are taken from these, from those, and so on."""
+    found: list[Row] = []
+    level = [grant["id"] for grant in grants]
+    while level:
+        find = f"SELECT * FROM grants WHERE parent IN ({marks(level)}) ORDER BY created DESC, id"  # noqa: S608
+        below = database.rows(find, *level)
+        found += below
+        level = [grant["id"] for grant in below]
+    return found
 
 
 def revoke_grant(database: Database, ledger: Ledger, row: Row, *, author: str, reason: str) -> None:
@@ -193,13 +271,26 @@ def describe_grant(row: Row, ledger: Ledger | None = None) -> dict[str, Any]:
     described["limit_per_day"] = json.loads(row["limit_per_day"]) if row["limit_per_day"] else None
     if ledger is not None:
         try:
-            account = ledger.account(row["account"])
-            described["budget"] = {
-                "measure": account.rule.measure,
-                "spent": account.spent,
-                "limit": account.limit,
-                "left": account.remaining,
-            }
+            described["budget"] = _budget_of(ledger.account(row["account"]))
         except LedgerError:
             described["budget"] = None
+        if described["limit_per_day"]:
+            described["today"] = _budget_of_today(ledger, row["account"])
     return described
+
+
+def _budget_of(account: LedgerAccount) -> dict[str, Any]:
+    return {
+        "measure": account.rule.measure,
+        "spent": account.spent,
+        "limit": account.limit,
+        "left": account.remaining,
+    }
+
+
+def _budget_of_today(ledger: Ledger, account: str) -> dict[str, Any] | None:
+    """What is spent and left today (UTC) of a cap a day; None before the first question of the day."""
+    try:
+        return _budget_of(ledger.account(f"{account}/{datetime.now(UTC).date().isoformat()}"))
+    except LedgerError:
+        return None

@@ -9,7 +9,7 @@ from typing import Any
 from mosha.ledger import Ledger
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import describe_declaration
-from mosha.server.clock import as_text, now
+from mosha.server.clock import END_OF_TIME, as_text, now
 from mosha.server.errors import Conflict, NotFound
 from mosha.server.store.database import Database, Row
 
@@ -44,12 +44,12 @@ def find_publication(database: Database, slug: str) -> Row:
     return row
 
 
-def list_publications(database: Database, *, published: bool, most: int = 200) -> list[Row]:
+def list_publications(database: Database, *, published: bool, before: int = END_OF_TIME, most: int = 200) -> list[Row]:
     statement = (
         "SELECT p.*, r.dataset FROM publications p JOIN requests r ON r.id = p.request"
-        " WHERE (p.state = 'published') = (? = 1) ORDER BY p.created DESC LIMIT ?"
+        " WHERE (p.state = 'published') = (? = 1) AND p.created < ? ORDER BY p.created DESC LIMIT ?"
     )
-    return database.rows(statement, int(published), most)
+    return database.rows(statement, int(published), before, most)
 
 
 def decide_publication(

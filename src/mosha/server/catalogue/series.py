@@ -2,7 +2,7 @@
 
 A series is a stream of the library (`mosha.streams`) on a dataset's account. Its whole horizon is charged in one
 transaction before the first row is seen, so that questions can never starve it. The curator feeds it, one step after
-another; a step that was published is never published otherwise. Its state lies sealed in the server's folder.
+another; a step that was published is never published otherwise. Its state lies sealed in a folder.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mosha.core.errors import StateRefused
+from mosha.core.language import phrase
 from mosha.ledger import Ledger
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import describe_declaration
-from mosha.server.clock import as_text, now
-from mosha.server.errors import BadRequest, Conflict, NotFound
+from mosha.server.catalogue.grants import check_room
+from mosha.server.clock import END_OF_TIME, as_text, now
+from mosha.server.errors import BadRequest, Conflict, NotFound, StoreUnavailable
 from mosha.server.store.database import Database, Row
 
 __all__ = [
@@ -30,14 +34,20 @@ __all__ = [
 ]
 
 SECOND = 1_000_000
+PATIENCE = 10.0  # seconds to wait for another process that feeds the same series
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _turn = threading.Lock()  # one step at a time in this process; the state's own lock keeps other processes out
 
 
-def create_series(database: Database, ledger: Ledger, folder: Path, said: Mapping[str, Any], author: str) -> Row:
-    """Pay for a series and open it; refused without a trace where it cannot be paid for."""
+def create_series(
+    database: Database, ledger: Ledger, folder: Path, said: Mapping[str, Any], author: str, *, overbooks: bool = True
+) -> Row:
+    """Pay for a series and open it; refused without a trace where it cannot be paid for.
+
+    Where the server does not overbook, it leaves untouched what was granted to others.
+    """
     if not _NAME.fullmatch(said["name"]):
-        raise BadRequest("server.field_wrong", parameter="name", expected="a-z, 0-9, -")
+        raise BadRequest("server.field_wrong", parameter="name", expected=phrase("server.name_letters"))
     dataset = find_dataset(database, said["dataset"])
     if dataset["state"] != "open":
         raise Conflict("server.dataset_closed", state=dataset["state"])
@@ -46,7 +56,11 @@ def create_series(database: Database, ledger: Ledger, folder: Path, said: Mappin
     content = {part: value for part, value in said.items() if part not in ("name", "dataset")}
     content["version"] = dataset["version"]
     row = {"name": said["name"], "dataset": said["dataset"], "content": json.dumps(content)}
-    with _turn, _served(database, ledger, folder, row):
+    if not overbooks:
+        shares = ledger.account(dataset["account"]).quote(_stream(database, ledger, row)).shares
+        cost = next(share.cost for share in shares if share.account == dataset["account"])
+        check_room(database, ledger, said["dataset"], cost)
+    with _turn, _serve(database, ledger, folder, row):
         database.run(
             "INSERT INTO schedules (id, dataset, name, content, state, author, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
             *(said["name"], said["dataset"], said["name"], row["content"], "open", author, now()),
@@ -76,16 +90,23 @@ def _stream(database: Database, ledger: Ledger, row: Mapping[str, Any]) -> Any:
     return streams.histogram(keys=declared["keys"], column=column, **options)
 
 
-def _served(database: Database, ledger: Ledger, folder: Path, row: Mapping[str, Any]) -> Any:
+def _serve(database: Database, ledger: Ledger, folder: Path, row: Mapping[str, Any]) -> Any:
     from mosha import streams  # noqa: PLC0415
 
     account = ledger.account(find_dataset(database, row["dataset"])["account"])
     blocks = database.rows("SELECT account FROM blocks WHERE dataset = ?", row["dataset"])
     payer = ledger.together([account, *(ledger.account(block["account"]) for block in blocks)])
-    place = folder / "series"
-    place.mkdir(exist_ok=True, mode=0o700)
-    stream = _stream(database, ledger, row)
-    return streams.serve(payer, stream, name=f"series {row['name']}", state=place / f"{row['name']}.state")
+    folder.mkdir(exist_ok=True, parents=True, mode=0o700)
+    stream, end = _stream(database, ledger, row), time.monotonic() + PATIENCE
+    while True:
+        try:
+            return streams.serve(payer, stream, name=f"series {row['name']}", state=folder / f"{row['name']}.state")
+        except StateRefused as error:
+            if error.code != "streams.state_in_use":
+                raise
+            if time.monotonic() > end:
+                raise StoreUnavailable("server.store_unavailable") from None
+            time.sleep(0.05)  # another process of this machine feeds it just now
 
 
 def find_series(database: Database, name: str) -> Row:
@@ -95,13 +116,16 @@ def find_series(database: Database, name: str) -> Row:
     return row
 
 
-def list_series(database: Database, *, dataset: str | None = None, most: int = 200) -> list[Row]:
-    where, values = (" WHERE dataset = ?", (dataset,)) if dataset is not None else ("", ())
-    return database.rows(f"SELECT * FROM schedules{where} ORDER BY created DESC LIMIT ?", *values, most)  # noqa: S608
+def list_series(
+    database: Database, *, dataset: str | None = None, before: int = END_OF_TIME, most: int = 200
+) -> list[Row]:
+    where, values = ("dataset = ? AND ", (dataset,)) if dataset is not None else ("", ())
+    statement = f"SELECT * FROM schedules WHERE {where}created < ? ORDER BY created DESC LIMIT ?"  # noqa: S608
+    return database.rows(statement, *values, before, most)
 
 
 def feed_series(
-    database: Database, ledger: Ledger, folder: Path, row: Row, step: int, rows: Mapping[str, Any]
+    database: Database, ledger: Ledger, folder: Path, row: Row, step: int, rows: Mapping[str, object]
 ) -> dict[str, Any]:
     """Publish the next step; one that was published already is shown as it was, whatever rows come with it now."""
     with _turn:
@@ -109,12 +133,12 @@ def feed_series(
         known = database.row(find, row["id"], step)
         if known is not None:
             return _point(known)
-        with _served(database, ledger, folder, row) as service:
+        with _serve(database, ledger, folder, row) as service:
             # An answer that was computed before a crash, and not written down here, is asked for by its number.
             if step not in (service.taken, service.taken + 1) or step < 1:
                 raise Conflict("server.series_step", parameter="step", expected=str(service.taken + 1))
             release = service.step(dict(rows), number=step)
-        value = json.dumps({"value": _plain(release.value), "error": _plain(release.error(0.95))})
+        value = json.dumps({"value": _as_json(release.value), "error": _as_json(release.error(0.95))})
         visible = (now() // SECOND + 2) * SECOND  # on a whole second: how long a step took is nobody's business
         keep = "INSERT INTO points (schedule, step, value, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         database.run(keep, row["id"], step, value, visible)
@@ -123,7 +147,7 @@ def feed_series(
         return _point(found)
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: object) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 

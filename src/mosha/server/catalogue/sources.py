@@ -27,12 +27,18 @@ def check_source(said: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         if not source["url"].startswith("env:") or not os.environ.get(source["url"][4:]):
             raise BadRequest("server.field_wrong", parameter="source.url", expected="env:NAME, a variable that is set")
         return source
+    found = {part: _place_in(settings, source[part], part) for part in ("path", "vertices") if part in source}
+    return source | found
+
+
+def _place_in(settings: Settings, said: str, part: str) -> str:
+    """A file as it really is, inside of a folder that data may come from."""
     roots = settings.data_roots
     for root in roots:
-        place = Path(os.path.realpath(root / source["path"]))
+        place = Path(os.path.realpath(root / said))
         if place.is_relative_to(root) and place.exists():
-            return source | {"path": str(place)}
-    raise BadRequest("server.outside_root", parameter="source.path", names=", ".join(root.name for root in roots))
+            return str(place)
+    raise BadRequest("server.outside_root", parameter=f"source.{part}", names=", ".join(root.name for root in roots))
 
 
 def hash_source(source: Mapping[str, Any]) -> str:
@@ -44,4 +50,4 @@ def hash_source(source: Mapping[str, Any]) -> str:
 def open_place(source: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """What `mosha.protect` is given: the place, and options of the engine."""
     place = os.environ.get(source["url"][4:], "") if "url" in source else source["path"]
-    return place, {name: source[name] for name in ("table", "separator", "multiline") if name in source}
+    return place, {name: source[name] for name in ("table", "separator", "multiline", "vertices") if name in source}

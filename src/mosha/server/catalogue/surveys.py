@@ -13,8 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mosha.core.language import phrase
 from mosha.local import Collector, Survey
-from mosha.server.clock import as_text, now
+from mosha.server.clock import END_OF_TIME, as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.store.database import Database, Row
 
@@ -22,6 +23,7 @@ __all__ = [
     "add_reports",
     "close_survey",
     "describe_survey",
+    "device_part",
     "estimate_survey",
     "find_survey",
     "list_surveys",
@@ -33,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 def open_survey(database: Database, said: Mapping[str, Any], author: str) -> Row:
     if not _NAME.fullmatch(said["name"]):
-        raise BadRequest("server.field_wrong", parameter="name", expected="a-z, 0-9, -")
+        raise BadRequest("server.field_wrong", parameter="name", expected=phrase("server.name_letters"))
     survey = Survey.from_json(json.dumps(said["survey"]))
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM surveys WHERE name = ?", said["name"]):
@@ -61,8 +63,8 @@ def find_survey(database: Database, name: str) -> Row:
     return row
 
 
-def list_surveys(database: Database, *, most: int = 200) -> list[Row]:
-    return database.rows("SELECT * FROM surveys ORDER BY created DESC LIMIT ?", most)
+def list_surveys(database: Database, *, before: int = END_OF_TIME, most: int = 200) -> list[Row]:
+    return database.rows("SELECT * FROM surveys WHERE created < ? ORDER BY created DESC LIMIT ?", before, most)
 
 
 def add_reports(database: Database, name: str, reports: Sequence[str], tickets: Sequence[str] | None) -> dict[str, int]:
@@ -93,12 +95,12 @@ def estimate_survey(row: Row) -> dict[str, Any]:
     """The estimate with its error bars, and how many reports were taken and refused."""
     collector = _collector(row)
     numbers = {"accepted": collector.accepted, "rejected": dict(collector.rejected)}
-    return numbers | {"estimate": _plain(collector.estimate()) if collector.has_enough else None}
+    return numbers | {"estimate": _as_json(collector.estimate()) if collector.has_enough else None}
 
 
-def _plain(estimate: Any) -> Any:
+def _as_json(estimate: Any) -> Any:
     if isinstance(estimate, dict):
-        return {name: _plain(part) for name, part in estimate.items()}
+        return {name: _as_json(part) for name, part in estimate.items()}
     if hasattr(estimate, "table"):
         return estimate.table()
     if hasattr(estimate, "quantile"):
@@ -110,4 +112,19 @@ def _plain(estimate: Any) -> Any:
 
 def describe_survey(row: Row) -> dict[str, Any]:
     described = {name: row[name] for name in ("name", "title", "state", "reports")}
-    return described | {"survey": json.loads(row["content"]), "created": as_text(row["created"])}
+    survey = json.loads(row["content"])
+    return described | {"survey": survey, "device": device_part(survey), "created": as_text(row["created"])}
+
+
+def device_part(survey: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What `survey.js` needs in order to answer; None where the survey is of a kind that it does not speak."""
+    if survey.get("survey") != "frequency" or survey.get("protocol") != "k-ary":
+        return None
+    made = Survey.from_json(json.dumps(survey))
+    values = [str(value) for value in made.values]  # type: ignore[attr-defined]
+    if len(values) > 100:
+        return None
+    top, bottom = survey["odds"]
+    tag = made.report(made.values[0])[0]  # type: ignore[attr-defined]
+    parts = {"size": len(values), "top": str(top), "bottom": str(bottom), "width": made.randomiser.width, "tag": tag}
+    return parts | {"values": values}

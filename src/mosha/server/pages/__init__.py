@@ -7,9 +7,22 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from mosha.core.lazy import keep_public_names
+from mosha.core.names.lazy import keep_public_names
 from mosha.server.errors import NotFound
-from mosha.server.pages import asking, book, catalogue, entrance, exploring, oidc, people, public, series, surveys
+from mosha.server.pages import (
+    agents,
+    asking,
+    book,
+    catalogue,
+    entrance,
+    exploring,
+    oidc,
+    people,
+    plans,
+    public,
+    series,
+    surveys,
+)
 from mosha.server.pages.site import Visit, endpoint
 from mosha.server.service import Service
 
@@ -18,11 +31,11 @@ __all__ = ["missing_page", "page_routes"]
 
 def page_routes(service: Service) -> list[Any]:
     """The routes of all pages."""
-    rooms = (entrance, people, asking, series, catalogue, book, exploring, public, surveys, oidc)
+    rooms = (entrance, people, agents, asking, plans, series, catalogue, book, exploring, public, surveys, oidc)
     return [
-        Route(path, endpoint(service, handler), methods=[method])
+        Route(path, endpoint(service, handler, *again), methods=[method])
         for room in rooms
-        for method, path, handler in room.ROUTES
+        for method, path, handler, *again in room.ROUTES
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 from importlib.util import find_spec
@@ -11,14 +12,15 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from mosha.core.errors import MoshaError
+from mosha.server.asking.answers import notes_in
 from mosha.server.asking.requests import request_id
-from mosha.server.errors import BadRequest, TooMany
+from mosha.server.errors import BadRequest, NotFound, TooMany
 from mosha.server.pages import charts
 from mosha.server.pages.builder import MEASURES, TESTS, Built, build_sql, read_back
-from mosha.server.pages.site import Data, Visit, plain
+from mosha.server.pages.site import PAGE, Data, Visit, write_plainly
 from mosha.server.people.principals import find_principal
 
-__all__ = ["PRICES", "ROUTES"]
+__all__ = ["PRICES", "ROUTES", "forecast_rows", "key_of"]
 
 PRICES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _ROWS = 1000.0
@@ -31,7 +33,7 @@ def _nearest_step(epsilon: float) -> int:
 
 def _price(visit: Visit) -> float:
     """The price that was chosen: by the slider where it was moved, else by the number beside it."""
-    step, before = visit.typed("step"), visit.typed("step_before")
+    step, before = visit.read_field("step"), visit.read_field("step_before")
     if step != before and step.isdecimal() and int(step) < len(PRICES):
         return PRICES[int(step)]
     epsilon = visit.number("epsilon")
@@ -45,12 +47,14 @@ def show_ask(visit: Visit) -> Response:
 def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
     name = visit.path["dataset"]
     dataset = visit.do("readDataset", path={"dataset": name})
+    if dataset["kind"] == "graph":
+        return visit.go(f"/ask/{name}/graph")
     columns = dataset["declaration"]["columns"]
     for column in columns:
         column["unit"] = column["name"] == dataset["declaration"]["unit"].get("person")
-    mode = "sql" if visit.typed("mode") == "sql" else "form"
+    mode = "sql" if visit.read_field("mode") == "sql" else "form"
     asked: Data = {"epsilon": 0.1, "rows": _ROWS, "within": None}
-    preview, problem, sql, built = None, refused, visit.typed("sql"), Built.of(visit, columns)
+    preview, problem, sql, built = None, refused, visit.read_field("sql"), Built.of(visit, columns)
     try:
         asked = {"epsilon": _price(visit), "rows": visit.number("rows") or _ROWS, "within": visit.number("within")}
         if mode == "form":
@@ -61,7 +65,7 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         problem = problem or visit.problem(error)
     if mode == "sql":
         built = read_back(sql, columns) or Built()
-    rows = [] if preview is None else _forecast_rows(preview["forecast"])
+    rows = [] if preview is None else forecast_rows(preview["forecast"])
     return visit.render(
         "ask.html",
         422 if refused else 200,
@@ -83,7 +87,7 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         grants=[g for g in visit.do("listMyGrants")["grants"] if g["dataset"] == name and g["state"] == "open"],
         measures=MEASURES,
         tests=TESTS,
-        purpose=visit.typed("purpose"),
+        purpose=visit.read_field("purpose"),
     )
 
 
@@ -112,7 +116,7 @@ def _ways(visit: Visit, name: str, sql: str, asked: Data, preview: Data | None) 
     return found
 
 
-def _forecast_rows(forecast: Data) -> list[Data]:
+def forecast_rows(forecast: Data) -> list[Data]:
     """The table of the forecast: a group and the bar of each number. Groups that expect the same stand together."""
     groups = forecast["groups"] or [[]]
     named = [" · ".join(str(part) for part in group) for group in groups]
@@ -129,18 +133,18 @@ def _forecast_rows(forecast: Data) -> list[Data]:
 def ask(visit: Visit) -> Response:
     """Ask what was shown, at the price that was shown; a second click finds the first."""
     name, epsilon = visit.path["dataset"], visit.number("epsilon")
-    body: Data = {"dataset": name, "sql": visit.typed("sql") or " ", "price": {"epsilon": epsilon or 0.0}}
-    if visit.typed("purpose").strip():
-        body["purpose"] = visit.typed("purpose").strip()[:2000]
+    body: Data = {"dataset": name, "sql": visit.read_field("sql") or " ", "price": {"epsilon": epsilon or 0.0}}
+    if visit.read_field("purpose").strip():
+        body["purpose"] = visit.read_field("purpose").strip()[:2000]
     try:
-        made = visit.do("ask", key=_key_of(visit, body), body=body)
+        made = visit.do("ask", key=key_of(visit, body), body=body)
     except (MoshaError, BadRequest) as error:
         visit.form = [*visit.form, ("mode", "sql")]
         return _show_ask(visit, visit.problem(error))
     return visit.go(f"/requests/{made['id']}")
 
 
-def _key_of(visit: Visit, body: Data) -> str:
+def key_of(visit: Visit, body: Data) -> str:
     """One key for the same words at the same price: asking again is reading again. What ended unpaid is over."""
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
     for turn in range(1000):
@@ -162,16 +166,14 @@ def _key_again(found: Data) -> str | None:
 
 
 def list_mine(visit: Visit) -> Response:
-    before = visit.typed("before")
-    query: Data = {"mine": "true", "limit": 50} | ({"before": int(before)} if before.isdecimal() else {})
-    found = visit.do("listRequests", query=query)
-    more = found["next"] if len(found["requests"]) == 50 else None
+    found = visit.do("listRequests", query={"mine": "true", "limit": PAGE} | visit.read_place())
+    more = found["next"] if len(found["requests"]) == PAGE else None
     return visit.render("requests.html", found=found["requests"], more=more)
 
 
 def show_request(visit: Visit) -> Response:
     found = visit.do("readRequest", path=visit.path)
-    level = visit.typed("confidence", "0.95")
+    level = visit.read_field("confidence", "0.95")
     answer = found.get("answer")
     shown = None if not answer else table_of(answer, level if level in answer["errors"] else "0.95")
     sql = found["question"].get("sql", "")
@@ -180,9 +182,11 @@ def show_request(visit: Visit) -> Response:
         "request.html",
         found=found,
         shown=shown,
+        notes=notes_in(answer, visit.language) if answer else [],
         sql=sql,
         mine=mine,
         arrow=find_spec("pyarrow") is not None,
+        png=find_spec("matplotlib") is not None,
         asker=find_principal(visit.service.database, found["principal"])["name"],
         again=_link(found["dataset"], sql, found["price"].get("epsilon", 0.1)),
         factor=math.exp(min(50.0, found["price"].get("epsilon", found["cost"]))),
@@ -205,12 +209,33 @@ def table_of(answer: Data, level: str) -> Data:
     return {"keys": names, "groups": groups, "numbers": numbers, "level": level, "levels": list(answer["errors"])}
 
 
+def _first_number(visit: Visit) -> tuple[Data, Data]:
+    """An answer as a page shows it, and the number of it that is drawn."""
+    shown = table_of(visit.do("readAnswer", path=visit.path), "0.95")
+    if not shown["numbers"]:
+        raise NotFound("server.not_found")
+    return shown, shown["numbers"][0]
+
+
+def download_png(visit: Visit) -> Response:
+    """The same picture as points, drawn as the library draws (extra `plot`)."""
+    from mosha.pictures.grouped import draw_groups  # noqa: PLC0415  (a guest that not every server has)
+
+    shown, number = _first_number(visit)
+    keys = {name: [group[place] for group in shown["groups"]] for place, name in enumerate(shown["keys"])}
+    bars = None if any(bar is None for bar in number["bars"]) else number["bars"]
+    values = [math.nan if value is None else value for value in number["values"]]
+    name, note = number["name"], visit.say("picture_note", level="95")
+    figure = draw_groups(keys, {name: values}, {name: bars}, notes={name: ""}, footer=note)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=150)
+    return _file(out.getvalue(), "image/png", f"{visit.path['request']}.png")
+
+
 def download_chart(visit: Visit) -> Response:
     """The first number of an answer as a picture."""
-    answer = visit.do("readAnswer", path=visit.path)
-    shown = table_of(answer, "0.95")
-    number = shown["numbers"][0]
-    labels = [" · ".join(plain(part) for part in group) or number["name"] for group in shown["groups"]]
+    shown, number = _first_number(visit)
+    labels = [" · ".join(write_plainly(part) for part in group) or number["name"] for group in shown["groups"]]
     note = visit.say("picture_note", level="95")
     drawn = charts.picture(number["name"], labels, number["values"], number["bars"], note)
     return _file(drawn, "image/svg+xml", f"{visit.path['request']}.svg")
@@ -245,9 +270,9 @@ def download_notebook(visit: Visit) -> Response:
     return _file(json.dumps(book, ensure_ascii=False, indent=1), "application/x-ipynb+json", f"{found['id']}.ipynb")
 
 
-def _file(text: str, media: str, name: str) -> Response:
+def _file(content: str | bytes, media: str, name: str) -> Response:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return Response(text.encode(), 200, headers, media)
+    return Response(content.encode() if isinstance(content, str) else content, 200, headers, media)
 
 
 def withdraw(visit: Visit) -> Response:
@@ -258,8 +283,8 @@ def withdraw(visit: Visit) -> Response:
 def propose(visit: Visit) -> Response:
     body = {
         "request": visit.path["request"],
-        "slug": visit.typed("slug").strip(),
-        "title": visit.typed("title").strip(),
+        "slug": visit.read_field("slug").strip(),
+        "title": visit.read_field("title").strip(),
     }
     visit.do("proposePublication", body=body)
     return visit.go(f"/requests/{visit.path['request']}?proposed=1")
@@ -271,7 +296,8 @@ ROUTES = (
     ("GET", "/requests", list_mine),
     ("GET", "/requests/{request}", show_request),
     ("GET", "/requests/{request}/chart.svg", download_chart),
+    ("GET", "/requests/{request}/chart.png", download_png),
     ("GET", "/requests/{request}/notebook.ipynb", download_notebook),
-    ("POST", "/requests/{request}/withdraw", withdraw),
-    ("POST", "/requests/{request}/publication", propose),
+    ("POST", "/requests/{request}/withdraw", withdraw, show_request),
+    ("POST", "/requests/{request}/publication", propose, show_request),
 )

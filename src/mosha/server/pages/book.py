@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from starlette.responses import Response
+import json
+from collections.abc import Iterator
 
-from mosha.server.pages.site import Data, Visit
+from starlette.responses import Response, StreamingResponse
+
+from mosha.server.pages.site import PAGE, Data, Visit
 
 __all__ = ["ROUTES"]
 
 _PAGE = 100
+_WAITING = 20
 
 
 def show_review(visit: Visit) -> Response:
     """What waits, decided on public facts alone: nothing here comes from the data."""
     if not visit.has("reviewer"):
         visit.do("readEntries")
-    waiting = visit.do("listRequests", query={"state": "waiting"})["requests"]
+    found = visit.do("listRequests", query={"state": "waiting", "limit": _WAITING} | visit.read_place())
+    waiting = found["requests"]
     proposed = [one for one in visit.do("listProposedPublications")["publications"] if one["state"] == "proposed"]
-    rows = visit.service.database.rows("SELECT id, name FROM principals")
-    datasets = visit.do("listDatasets")["datasets"]
-    unsigned = [visit.do("readDataset", path={"dataset": one["name"]}) for one in datasets]
+    asked = [name for one in waiting for name in one.get("review", {}).get("asked_by", ())]
     return visit.render(
         "review.html",
         waiting=[one | {"forecast": _forecast(visit, one)} for one in waiting],
+        more=found["next"] if len(waiting) == _WAITING else None,
         proposed=proposed,
-        unsigned=[one for one in unsigned if one["version"] != one["newest_version"]],
-        people={row["id"]: row["name"] for row in rows},
+        unsigned=_list_unsigned(visit),
+        people=visit.read_names([*(one["principal"] for one in waiting), *asked]),
     )
+
+
+def _list_unsigned(visit: Visit) -> list[Data]:
+    """Datasets whose newest declaration nobody signed as yet."""
+    find = (
+        "SELECT name FROM datasets d WHERE EXISTS (SELECT 1 FROM declarations v WHERE v.dataset = d.name AND"
+        " v.version > d.version) ORDER BY name LIMIT 50"
+    )
+    names = [row["name"] for row in visit.service.database.rows(find)]
+    return [visit.do("readDataset", path={"dataset": name}) for name in names if visit.may("dataset.read", name)]
 
 
 def _forecast(visit: Visit, one: Data) -> Data:
@@ -40,15 +54,15 @@ def _forecast(visit: Visit, one: Data) -> Data:
 
 
 def decide(visit: Visit) -> Response:
-    verdict = "approve" if visit.typed("verdict") == "approve" else "deny"
-    body = {"verdict": verdict, "reason": visit.typed("reason").strip() or visit.say("no_reason")}
+    verdict = "approve" if visit.read_field("verdict") == "approve" else "deny"
+    body = {"verdict": verdict, "reason": visit.read_field("reason").strip() or visit.say("no_reason")}
     visit.do("decideRequest", path=visit.path, body=body)
     return visit.go("/review")
 
 
 def decide_publication(visit: Visit) -> Response:
-    verdict = "approve" if visit.typed("verdict") == "approve" else "deny"
-    body = {"verdict": verdict, "reason": visit.typed("reason").strip() or visit.say("no_reason")}
+    verdict = "approve" if visit.read_field("verdict") == "approve" else "deny"
+    body = {"verdict": verdict, "reason": visit.read_field("reason").strip() or visit.say("no_reason")}
     visit.do("decidePublication", path=visit.path, body=body)
     return visit.go("/review")
 
@@ -58,36 +72,41 @@ def show_audit(visit: Visit) -> Response:
 
 
 def _show_audit(visit: Visit, verified: Data | None = None) -> Response:
-    after = visit.typed("after")
-    query = {"limit": _PAGE, "after": int(after) if after.isdecimal() and len(after) < 15 else 0}
     head = visit.do("readHead")["head"]
-    if not after:
-        query["after"] = max(0, int(head.split(":")[0]) - _PAGE)
-    entries = visit.do("readEntries", query=query)["entries"]
+    before = visit.read_place().get("before", int(head.split(":")[0]) + 1)
+    after = max(0, before - 1 - _PAGE)
+    entries = visit.do("readEntries", query={"after": after, "limit": max(1, min(_PAGE, before - 1 - after))})[
+        "entries"
+    ]
+    rows = visit.service.database.rows("SELECT account FROM datasets WHERE kind = 'graph'")
+    graphs = frozenset(row["account"] for row in rows)
+    datasets = visit.do("listDatasets", query={"limit": PAGE, "after": visit.read_field("datasets_after")[:300]})
     return visit.render(
         "audit.html",
-        entries=[_line(entry) for entry in reversed(entries)],
+        entries=[_line(entry, graphs) for entry in reversed(entries)],
         head=head,
         first=entries[0]["sequence"] if entries else 0,
-        page=_PAGE,
         verified=verified,
-        datasets=visit.do("listDatasets")["datasets"],
+        datasets=datasets["datasets"],
+        more=datasets["next"],
     )
 
 
-def _line(entry: Data) -> Data:
+def _line(entry: Data, graphs: frozenset[str]) -> Data:
     """One row of the chain in a few words: who, what, how much."""
     content = entry["content"]
     line: Data = {part: entry[part] for part in ("sequence", "at", "kind", "hash")} | {"words": ""}
     if entry["kind"] == "pay":
         line["words"] = str(content.get("name") or "")
         line["accounts"] = [charge["account"] for charge in content.get("charges", ())]
+        is_graph = any(account.split("/")[0] in graphs for account in line["accounts"])
+        line["what"] = _what(str(content.get("key") or ""), str(content.get("name") or ""), is_graph=is_graph)
         line["epsilon"] = content.get("event", {}).get("epsilon")
     elif entry["kind"] == "note":
         said = content.get("content") or {}
         line["topic"] = content.get("topic", "")
         shown = {key: value for key, value in said.items() if isinstance(value, str | int | float) and key != "sha256"}
-        line["words"] = " · ".join(f"{key}: {value}" for key, value in shown.items() if key != "fingerprint")
+        line["said"] = [(key, value) for key, value in shown.items() if key != "fingerprint"]
     elif entry["kind"] == "open":
         line["words"] = str(content.get("name", ""))
         line["epsilon"] = content.get("rule", {}).get("epsilon")
@@ -96,15 +115,41 @@ def _line(entry: Data) -> Data:
     return line
 
 
+def _what(key: str, name: str, *, is_graph: bool) -> str:
+    """What was paid for: told by the key under which it was paid, and by the dataset that paid."""
+    if key.startswith("training "):
+        return "training"
+    if name.startswith("synthetic table"):
+        return "synthetic"
+    if is_graph:
+        return "graph"
+    return "question" if key.startswith("request ") else "series"
+
+
+def export(visit: Visit) -> Response:
+    """The whole chain as it can be verified elsewhere, one row of JSON a line, read while it is sent."""
+    visit.do("readEntries", query={"limit": 1})
+
+    def lines() -> Iterator[str]:
+        after = 0
+        while entries := visit.do("readEntries", query={"after": after, "limit": 1000})["entries"]:
+            after = entries[-1]["sequence"]
+            yield "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
+
+    headers = {"Content-Disposition": 'attachment; filename="ledger.jsonl"', "Cache-Control": "no-store"}
+    return StreamingResponse(lines(), 200, headers, "application/x-ndjson")
+
+
 def verify(visit: Visit) -> Response:
-    head = visit.typed("head").strip()
+    head = visit.read_field("head").strip()
     return _show_audit(visit, visit.do("verifyLedger", body={"head": head[:200]} if head else {}))
 
 
 ROUTES = (
     ("GET", "/review", show_review),
-    ("POST", "/review/publications/{slug}", decide_publication),
-    ("POST", "/review/{request}", decide),
+    ("POST", "/review/publications/{slug}", decide_publication, show_review),
+    ("POST", "/review/{request}", decide, show_review),
     ("GET", "/audit", show_audit),
-    ("POST", "/audit", verify),
+    ("GET", "/audit/export.jsonl", export),
+    ("POST", "/audit", verify, show_audit),
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mosha.core.language import phrase
 from mosha.server.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ class Built:
         names = {column["name"] for column in columns}
         rows = zip(visit.all_of("column_of"), visit.all_of("test"), visit.all_of("value"), strict=False)
         where = [(c, test, value.strip()) for c, test, value in rows if c in names and test in TESTS and value.strip()]
-        measure = visit.typed("measure")
+        measure = visit.read_field("measure")
         return cls(
             measure if measure in MEASURES else "count",
-            visit.typed("column") if visit.typed("column") in names else "",
+            visit.read_field("column") if visit.read_field("column") in names else "",
             tuple(name for name in visit.all_of("by") if name in grouping),
             tuple(where[:_CONDITIONS]),
         )
@@ -61,7 +62,7 @@ def _quote(name: str) -> str:
 def _literal(value: str, kind: str, name: str) -> str:
     if kind in ("integer", "real", "decimal"):
         if not re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", value):
-            raise BadRequest("server.field_wrong", parameter=name, expected=kind)
+            raise BadRequest("server.field_wrong", parameter=f"where.{name}", expected=phrase("server.a_number"))
         return value
     if kind == "boolean":
         return "TRUE" if value.lower() in ("true", "1", "yes") else "FALSE"
@@ -100,7 +101,7 @@ _QUESTION = re.compile(
 _TEST = re.compile(rf"\s*(?P<name>{_NAME})\s*(?P<test>>=|<=|<>|=|>|<)\s*(?:DATE\s+)?(?P<value>'[^']*'|-?[0-9.]+)\s*")
 
 
-def read_back(sql: str, columns: Sequence[dict[str, Any]]) -> Built | None:
+def read_back(sql: str, columns: Sequence[dict[str, object]]) -> Built | None:
     """The form that says the same as a simple question; None where the form has no words for it."""
     found = _QUESTION.fullmatch(sql) if len(sql) < 2000 else None
     if found is None:

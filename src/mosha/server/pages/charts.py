@@ -109,23 +109,23 @@ def curves(
     x0, x1 = min(xs), max(xs)
     y0, y1 = (min(ys) if log_y else min(0.0, *ys)), top or max(ys)
     y1 = y1 if y1 > y0 else y0 + 1
-    place_x = _scale(x0, x1, 52, 460, logarithmic=log_x)
-    place_y = _scale(y0, y1, 216, 20, logarithmic=log_y)
+    place_x = _scale(x0, x1, 52, 452, logarithmic=log_x)
+    place_y = _scale(y0, y1, 216, 36, logarithmic=log_y)
     body = ""
     for tick in _ticks(y0, y1, logarithmic=log_y):
         y = place_y(tick)
-        body += f'<line class="grid" x1="52" x2="460" y1="{y:.1f}" y2="{y:.1f}"/>'
+        body += f'<line class="grid" x1="52" x2="452" y1="{y:.1f}" y2="{y:.1f}"/>'
         body += f'<text class="tick" x="46" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>'
     for tick in _ticks(x0, x1, logarithmic=log_x):
         body += f'<text class="tick" x="{place_x(tick):.1f}" y="234" text-anchor="middle">{tick:g}</text>'
-    body += f'<text class="label" x="460" y="254" text-anchor="end">{escape(across)}</text>'
-    body += f'<text class="label" x="4" y="12">{escape(up)}</text>'
+    body += f'<text class="label" x="470" y="256" text-anchor="end">{escape(across)}</text>'
+    body += f'<text class="label" x="4" y="14">{escape(up)}</text>'
     for number, (name, line) in enumerate(lines):
         shown = [(x, y) for x, y in line if math.isfinite(x) and math.isfinite(y) and (y > 0 or not log_y)]
         steps = "L".join(f"{place_x(x):.1f} {place_y(y):.1f}" for x, y in shown)
         if steps:
             body += f'<path class="line line-{number}" d="M{steps}"><title>{escape(name)}</title></path>'
-    return _svg(body, view="0 0 470 262", kind="curves", title=title)
+    return _svg(body, view="0 0 474 264", kind="curves", title=title)
 
 
 def picture(

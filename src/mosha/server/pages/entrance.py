@@ -9,16 +9,14 @@ from starlette.responses import FileResponse, Response
 from mosha.server.cookies import set_session
 from mosha.server.demo import PEOPLE
 from mosha.server.errors import NotFound
+from mosha.server.pages.glossary import WORDS
 from mosha.server.pages.site import FOLDER, Visit
 from mosha.server.people.credentials import issue
 
 __all__ = ["ROUTES"]
 
 DEMO_PEOPLE = {"li": "analyst", "wang": "curator", "zhao": "reviewer", "sun": "auditor"}
-_WORDS = (
-    *("unit", "epsilon", "delta", "budget", "noise", "error_bar", "neighbors"),
-    *("grant", "declaration", "ledger", "head", "receipt", "local"),
-)
+_FEW = 12
 _STATIC = {
     "mosha.css": "text/css; charset=utf-8",
     "swap.js": "text/javascript; charset=utf-8",
@@ -45,14 +43,19 @@ def show_front(visit: Visit) -> Response:
 def _show_home(visit: Visit) -> Response:
     """What needs me today, and what I did last."""
     reviews, audits = visit.has("reviewer"), visit.has("auditor")
+    listed = visit.do("listDatasets", query={"limit": _FEW})
     found: dict[str, Any] = {
-        "datasets": visit.do("listDatasets")["datasets"],
+        "datasets": [_with_budget(visit, one) for one in listed["datasets"]],
+        "more": listed["next"],
         "grants": visit.do("listMyGrants")["grants"],
         "mine": visit.do("listRequests", query={"mine": "true", "limit": 8})["requests"],
         "waiting": [],
         "proposed": [],
         "head": "",
+        "guide": [],
     }
+    if visit.has("administrator") or visit.has("curator"):
+        found["guide"] = _guide(visit, found["datasets"])
     if reviews:
         found["waiting"] = visit.do("listRequests", query={"state": "waiting"})["requests"]
         proposed = visit.do("listProposedPublications")["publications"]
@@ -62,9 +65,29 @@ def _show_home(visit: Visit) -> Response:
     return visit.render("home.html", **found)
 
 
+def _with_budget(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
+    """A dataset with what is spent of it, for those who may see that."""
+    sees = one["state"] in ("open", "frozen") and visit.may("budget.see", one["name"])
+    return one | {"budget": visit.do("readDataset", path={"dataset": one["name"]}).get("budget") if sees else None}
+
+
+def _guide(visit: Visit, datasets: list[dict[str, object]]) -> list[tuple[str, str, bool]]:
+    """What is left to do until the first answer, with where it is done; nothing once there was one."""
+    database = visit.service.database
+    is_done = {
+        "people": database.row("SELECT 1 AS found FROM principals WHERE id <> ?", visit.principal.id) is not None,
+        "dataset": bool(datasets) or database.row("SELECT 1 AS found FROM datasets") is not None,
+        "signed": database.row("SELECT 1 AS found FROM datasets WHERE version > 0") is not None,
+        "grant": database.row("SELECT 1 AS found FROM grants") is not None,
+        "answer": database.row("SELECT 1 AS found FROM requests WHERE outcome = 'answered'") is not None,
+    }
+    places = {"people": "/people", "dataset": "/register", "signed": "/datasets", "grant": "/datasets", "answer": ""}
+    return [] if is_done["answer"] else [(step, places[step], is_done[step]) for step in is_done]
+
+
 def show_enter(visit: Visit) -> Response:
     """A link is used by a button, so that whoever only looks at it (a scanner of mail) does not use it up."""
-    return visit.render("enter.html", link=visit.typed("link"))
+    return visit.render("enter.html", link=visit.read_field("link"))
 
 
 def _is_from_elsewhere(visit: Visit) -> bool:
@@ -77,7 +100,7 @@ def sign_in(visit: Visit) -> Response:
     from mosha.server.api.operation import Call, perform  # noqa: PLC0415
     from mosha.server.api.table import BY_NAME  # noqa: PLC0415
 
-    body = {"link": visit.typed("link")[:200] or " "}
+    body = {"link": visit.read_field("link")[:200] or " "}
     reply = perform(BY_NAME["openSession"], Call(visit.service, body=body, language=visit.language))
     response = visit.go("/")
     set_session(visit.service, response, reply.session or "")
@@ -86,7 +109,7 @@ def sign_in(visit: Visit) -> Response:
 
 def enter_demo(visit: Visit) -> Response:
     """One of the made-up people of the demo, by one click."""
-    name = visit.typed("person")
+    name = visit.read_field("person")
     if _is_from_elsewhere(visit) or not _has_demo_doors(visit) or name not in DEMO_PEOPLE or name not in PEOPLE:
         raise NotFound("server.not_found")
     row = visit.service.database.row("SELECT id FROM principals WHERE name = ? AND state = 'active'", name)
@@ -109,7 +132,7 @@ def leave(visit: Visit) -> Response:
 
 def choose_language(visit: Visit) -> Response:
     """Keep the language in a cookie, and go back to where one was."""
-    back, chosen = visit.typed("back"), visit.typed("language")
+    back, chosen = visit.read_field("back"), visit.read_field("language")
     own = back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable()
     response = visit.go(back if own else "/")
     if chosen in ("zh", "en"):
@@ -127,7 +150,7 @@ def show_static(visit: Visit) -> Response:
 
 
 def show_glossary(visit: Visit) -> Response:
-    return visit.render("glossary.html", words=_WORDS)
+    return visit.render("glossary.html", words=list(WORDS))
 
 
 ROUTES = (

@@ -62,7 +62,7 @@ def _uses(epsilon: float, count: int, people: int, degree: int) -> Data:
 def show(visit: Visit) -> Response:
     places = {}
     for name, (values, first) in _KNOBS.items():
-        said = visit.typed(name)
+        said = visit.read_field(name)
         places[name] = min(int(said), len(values) - 1) if said.isdecimal() and len(said) < 5 else first
     chosen = {name: _KNOBS[name][0][place] for name, place in places.items()}
     found = dict(

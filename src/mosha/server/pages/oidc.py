@@ -46,7 +46,7 @@ def come_back(visit: Visit) -> Response:
         raise NotFound("server.not_found")
     visit.service.rates.take("", "sign in", per_minute=120)
     attempt = Attempt.from_text(visit.request.cookies.get(_cookie(visit), ""))
-    claims = finish(settings, _redirect(visit), attempt, code=visit.typed("code"), state=visit.typed("state"))
+    claims = finish(settings, _redirect(visit), attempt, code=visit.read_field("code"), state=visit.read_field("state"))
     person = find_or_make_person(database, claims)
     row = database.row("SELECT 1 AS found FROM principals WHERE id = ? AND state = 'active'", person)
     if row is None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from mosha.core.errors import MoshaError
-from mosha.server.errors import BadRequest
-from mosha.server.pages.site import Data, Visit
+from mosha.server.pages.site import Data, Visit, check_name
 from mosha.server.people.permissions import EVERYWHERE, ROLES
 
 __all__ = ["ROUTES"]
@@ -18,15 +16,13 @@ def show_people(visit: Visit) -> Response:
     return _show(visit)
 
 
-def _show(visit: Visit, problem: Data | None = None, link: Data | None = None) -> Response:
-    after = visit.typed("after") if not visit.form else ""
+def _show(visit: Visit, link: Data | None = None) -> Response:
+    after = visit.read_field("after") if not visit.form else ""
     found = visit.do("listPrincipals", query={"limit": _PAGE} | ({"after": after[:300]} if after else {}))["principals"]
     return visit.render(
         "people.html",
-        422 if problem else 200,
         found=found,
         more=found[-1]["name"] if len(found) == _PAGE else "",
-        problem=problem,
         link=link,
         roles=ROLES,
         datasets=[one["name"] for one in visit.do("listDatasets")["datasets"]],
@@ -37,21 +33,13 @@ def _show(visit: Visit, problem: Data | None = None, link: Data | None = None) -
 
 def create(visit: Visit) -> Response:
     """Make somebody and, where it is a person, a link by which they come in."""
-    try:
-        kind = "team" if visit.typed("kind") == "team" else "person"
-        made = visit.do("createPrincipal", body={"name": visit.typed("name").strip(), "kind": kind})
-        if kind == "team":
-            return visit.go("/people")
-        return _invite(visit, made["id"], made["name"])
-    except (MoshaError, BadRequest) as error:
-        return _show(visit, visit.problem(error))
+    kind = "team" if visit.read_field("kind") == "team" else "person"
+    made = visit.do("createPrincipal", body={"name": visit.read_field("name").strip(), "kind": kind})
+    return visit.go("/people") if kind == "team" else _invite(visit, made["id"], made["name"])
 
 
 def invite(visit: Visit) -> Response:
-    try:
-        return _invite(visit, visit.path["principal"], visit.typed("name"))
-    except (MoshaError, BadRequest) as error:
-        return _show(visit, visit.problem(error))
+    return _invite(visit, visit.path["principal"], visit.read_field("name"))
 
 
 def _invite(visit: Visit, principal: str, name: str) -> Response:
@@ -63,24 +51,23 @@ def _invite(visit: Visit, principal: str, name: str) -> Response:
 def change(visit: Visit) -> Response:
     """Give a role, take one, add to a team, disable, enable."""
     body: Data = {}
-    what = visit.typed("do")
-    role = {"role": visit.typed("role"), "dataset": visit.typed("dataset") or EVERYWHERE}
+    what = visit.read_field("do")
+    role = {"role": visit.read_field("role"), "dataset": visit.read_field("dataset") or EVERYWHERE}
     if what in ("give", "take"):
         body[what] = [role]
     elif what == "member":
-        body["members"] = [visit.typed("member").strip()]
+        body["members"] = [visit.read_field("member").strip()]
     elif what in ("active", "disabled"):
         body["state"] = what
-    try:
-        visit.do("changePrincipal", path=visit.path, body=body)
-    except (MoshaError, BadRequest) as error:
-        return _show(visit, visit.problem(error))
+    if what == "member":
+        check_name(visit, "member")
+    visit.do("changePrincipal", path=visit.path, body=body)
     return visit.go("/people")
 
 
 ROUTES = (
     ("GET", "/people", show_people),
-    ("POST", "/people", create),
-    ("POST", "/people/{principal}/links", invite),
-    ("POST", "/people/{principal}/changes", change),
+    ("POST", "/people", create, show_people),
+    ("POST", "/people/{principal}/links", invite, show_people),
+    ("POST", "/people/{principal}/changes", change, show_people),
 )

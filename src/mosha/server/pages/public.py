@@ -8,18 +8,21 @@ from starlette.responses import Response
 
 from mosha.server.asking.answers import to_csv
 from mosha.server.pages.asking import table_of
-from mosha.server.pages.site import Visit
+from mosha.server.pages.site import PAGE, Visit
 
 __all__ = ["ROUTES"]
 
 
 def list_public(visit: Visit) -> Response:
-    head = visit.do("readHead")["head"]
+    found = visit.do("listPublished", query={"limit": PAGE} | visit.read_place())
+    series = visit.do("listSeries", query={"limit": PAGE} | visit.read_place("series_before"))
     return visit.render(
         "published.html",
-        found=visit.do("listPublished")["publications"],
-        head=head,
-        series=visit.do("listSeries")["series"],
+        found=found["publications"],
+        more=found["next"],
+        head=visit.do("readHead")["head"],
+        series=series["series"],
+        more_series=series["next"],
     )
 
 
@@ -28,7 +31,8 @@ def show_public(visit: Visit) -> Response:
     epsilon = found["price"].get("epsilon")
     shown = table_of(found["answer"], "0.95")
     factor = None if epsilon is None else math.exp(min(epsilon, 50.0))
-    return visit.render("publication.html", found=found, shown=shown, factor=factor)
+    unit = found["answer"]["receipt"]["unit"]["unit"]
+    return visit.render("publication.html", found=found, shown=shown, factor=factor, unit=unit)
 
 
 def download_csv(visit: Visit) -> Response:

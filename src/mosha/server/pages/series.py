@@ -6,9 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from mosha.core.errors import MoshaError
-from mosha.server.errors import BadRequest
-from mosha.server.pages.catalogue import show_with_problem
+from mosha.server.pages.catalogue import show_dataset
 from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES"]
@@ -37,20 +35,17 @@ def _lines(found: Data) -> list[tuple[str, list[tuple[float, float]]]]:
 
 def create(visit: Visit) -> Response:
     """Open a series from the page of its dataset."""
-    try:
-        body: Data = {
-            part: visit.typed(part).strip() for part in ("name", "title", "column") if visit.typed(part).strip()
-        }
-        body |= {"dataset": visit.path["dataset"], "measure": visit.typed("measure", "count")}
-        body |= {"horizon": int(visit.number("horizon") or 0), "epsilon": visit.number("epsilon") or 0.0}
-        body["shows"] = "running" if visit.typed("shows") == "running" else "instant"
-        made = visit.do("createSeries", body=body)
-    except (MoshaError, BadRequest) as error:
-        return show_with_problem(visit, visit.problem(error))
+    body: Data = {
+        part: visit.read_field(part).strip() for part in ("name", "title", "column") if visit.read_field(part).strip()
+    }
+    body |= {"dataset": visit.path["dataset"], "measure": visit.read_field("measure", "count")}
+    body |= {"horizon": int(visit.number("horizon") or 0), "epsilon": visit.number("epsilon") or 0.0}
+    body["shows"] = "running" if visit.read_field("shows") == "running" else "instant"
+    made = visit.do("createSeries", body=body)
     return visit.go(f"/series/{made['name']}")
 
 
 ROUTES = (
     ("GET", "/series/{series}", show),
-    ("POST", "/datasets/{dataset}/series", create),
+    ("POST", "/datasets/{dataset}/series", create, show_dataset),
 )

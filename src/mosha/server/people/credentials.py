@@ -13,7 +13,6 @@ import json
 import re
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
 from mosha.server.clock import now
 from mosha.server.errors import SignInNeeded
@@ -21,7 +20,7 @@ from mosha.server.people.permissions import Principal, Scope
 from mosha.server.people.principals import load_principal
 from mosha.server.store.database import Database, Row
 
-__all__ = ["Credential", "find_by_secret", "issue", "revoke", "revoke_all", "use_link"]
+__all__ = ["Credential", "find_by_secret", "issue", "revoke", "revoke_all", "seconds_left", "use_link"]
 
 SECOND = 1_000_000
 _WRITTEN = re.compile(r"mosha_([a-z2-7]{16})_([A-Za-z0-9_-]{43})")
@@ -64,7 +63,7 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _find(database: Database, written: Any, kind: str) -> Row | None:
+def _find(database: Database, written: object, kind: str) -> Row | None:
     found = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
     if found is None:
         return None
@@ -74,7 +73,7 @@ def _find(database: Database, written: Any, kind: str) -> Row | None:
     return row
 
 
-def find_by_secret(database: Database, written: Any, kind: str, *, idle: float | None = None) -> Principal | None:
+def find_by_secret(database: Database, written: object, kind: str, *, idle: float | None = None) -> Principal | None:
     """Who this token or session belongs to; None where it is nobody's, is over, or was idle for too long (seconds)."""
     row = _find(database, written, kind)
     if row is None:
@@ -93,7 +92,7 @@ def find_by_secret(database: Database, written: Any, kind: str, *, idle: float |
     )
 
 
-def use_link(database: Database, written: Any) -> str:
+def use_link(database: Database, written: object) -> str:
     """The principal of a link that was never used; it is used up by this."""
     row = _find(database, written, "link")
     if row is not None and database.run("DELETE FROM credentials WHERE id = ? AND kind = 'link'", row["id"]) == 1:
@@ -101,8 +100,15 @@ def use_link(database: Database, written: Any) -> str:
     raise SignInNeeded("server.wrong_credentials")
 
 
+def seconds_left(database: Database, credential: str) -> float:
+    """How long a credential is good for."""
+    row = database.row("SELECT expires FROM credentials WHERE id = ?", credential)
+    return max(0.0, (row["expires"] - now()) / SECOND) if row else 0.0
+
+
 def revoke(database: Database, credential: str) -> None:
-    database.run("DELETE FROM credentials WHERE id = ?", credential)
+    """End a credential, and the sessions that were opened with it."""
+    database.run("DELETE FROM credentials WHERE id = ? OR (kind = 'session' AND label = ?)", credential, credential)
 
 
 def revoke_all(database: Database, principal: str) -> None:

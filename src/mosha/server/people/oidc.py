@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from mosha.core.extras import load_guest
+from mosha.core.names.extras import load_guest
 from mosha.server.clock import now
 from mosha.server.errors import BadRequest, Conflict, SignInNeeded
 from mosha.server.people.principals import create_principal
@@ -58,7 +58,7 @@ class Attempt:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
@@ -132,7 +132,7 @@ def finish(settings: Settings, redirect: str, attempt: Attempt, *, code: str, st
     return claims
 
 
-def find_or_make_person(database: Database, claims: Mapping[str, Any]) -> str:
+def find_or_make_person(database: Database, claims: Mapping[str, object]) -> str:
     """The principal of an issuer's subject; one who comes for the first time is made, without any role."""
     issuer, subject = str(claims["iss"]), str(claims["sub"])
     find = "SELECT principal FROM identities WHERE issuer = ? AND subject = ?"

@@ -30,6 +30,22 @@ class Scope:
             return False
         return self.datasets is None or dataset is None or dataset in self.datasets
 
+    def narrow(self, other: Scope) -> Scope:
+        """What both of them allow.
+
+        >>> Scope(("visits",), None, 0.1).narrow(Scope(None, ("ask",), 0.5))
+        Scope(datasets=('visits',), verbs=('ask',), most_per_question=0.1)
+        """
+
+        def both(mine: tuple[str, ...] | None, theirs: tuple[str, ...] | None) -> tuple[str, ...] | None:
+            if mine is None or theirs is None:
+                return theirs if mine is None else mine
+            return tuple(name for name in theirs if name in mine)
+
+        most = [limit for limit in (self.most_per_question, other.most_per_question) if limit is not None]
+        lists = both(self.datasets, other.datasets), both(self.verbs, other.verbs)
+        return Scope(*lists, min(most, default=None))
+
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value is not None}
 
@@ -150,6 +166,11 @@ RULES: dict[str, Rule] = {
     "stream.create": _roles("curator"),
     "stream.feed": _roles("curator"),
     "stream.read": _PUBLIC,
+    "training.price": _roles("curator", "reviewer"),
+    "training.reserve": _roles("curator"),
+    "training.list": _SIGNED_IN,
+    "training.read": _roles("curator", "reviewer", "auditor"),
+    "training.report": _roles("curator"),
     "webhook.manage": _roles("administrator"),
     "mcp": _SIGNED_IN,
 }

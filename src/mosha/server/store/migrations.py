@@ -106,7 +106,16 @@ CREATE TABLE instances (id TEXT PRIMARY KEY, seen BIGINT NOT NULL);
 CREATE TABLE heads (head TEXT PRIMARY KEY, created BIGINT NOT NULL)
 """
 
-_VERSIONS = (_FIRST,)
+_SECOND = """
+CREATE TABLE trainings (
+    id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets (name), name TEXT NOT NULL, content TEXT NOT NULL,
+    accounts TEXT NOT NULL, state TEXT NOT NULL, steps BIGINT NOT NULL, author TEXT NOT NULL, created BIGINT NOT NULL,
+    ended BIGINT
+);
+CREATE INDEX trainings_dataset ON trainings (dataset, created)
+"""
+
+_VERSIONS = (_FIRST, _SECOND)
 VERSION = len(_VERSIONS)
 _LOCK = 0x6D6F73  # under which PostgreSQL lets one process migrate at a time
 

@@ -27,7 +27,7 @@ class TooLate(Exception):
 class WorkerProcess:
     """One worker; started when it is first needed, and again after it was killed."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, object]) -> None:
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._jobs = 0
@@ -47,7 +47,7 @@ class WorkerProcess:
         )
         self._send(dict(self._options) | {"parent": os.getpid(), "warm": warm})
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, message: Mapping[str, object]) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         try:
@@ -56,7 +56,7 @@ class WorkerProcess:
         except OSError:
             raise Lost from None
 
-    def do(self, job: Mapping[str, Any], *, until: float) -> dict[str, Any]:
+    def do(self, job: Mapping[str, object], *, until: float) -> dict[str, Any]:
         """What the worker answers, before the monotonic clock shows `until`; Lost or TooLate otherwise."""
         self.start()
         self._jobs += 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from mosha.server.clock import now
 from mosha.server.store.database import Database, Row
@@ -39,7 +38,7 @@ def claim(database: Database, holder: str, *, most_running: int) -> Row | None:
         return transaction.row("SELECT * FROM requests WHERE id = ?", found["id"])
 
 
-def finish(database: Database, row: Row, holder: str, outcome: str, result: Mapping[str, Any], visible: int) -> bool:
+def finish(database: Database, row: Row, holder: str, outcome: str, result: Mapping[str, object], visible: int) -> bool:
     """Write down how a request ended, to be seen from `visible` on; False where another process has taken it over."""
     change = (
         "UPDATE requests SET state = 'done', outcome = ?, result = ?, visible = ?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import logging
@@ -20,7 +21,7 @@ from mosha.server.catalogue.grants import find_grant
 from mosha.server.catalogue.sources import open_place
 from mosha.server.catalogue.webhooks import announce, deliver_due
 from mosha.server.clock import now
-from mosha.server.errors import ServerError
+from mosha.server.errors import ServerError, StoreUnavailable
 from mosha.server.settings import Settings
 from mosha.server.store.database import Database, Row
 from mosha.server.work.process import Lost, TooLate, WorkerProcess
@@ -87,7 +88,7 @@ class Slots:
         with self._wake:
             self._wake.notify()
 
-    def look(self, source: tuple[str, dict[str, Any]], *, seconds: float = 30.0) -> dict[str, Any]:
+    def look(self, source: tuple[str, dict[str, object]], *, seconds: float = 30.0) -> dict[str, Any]:
         """The columns of a source, found by a worker of its own."""
         worker = WorkerProcess(self._options)
         try:
@@ -96,6 +97,21 @@ class Slots:
             return {"outcome": "crashed"}
         finally:
             worker.kill()
+
+    def sample(self, row: Row, *, rows: int | None, seed: int, form: str, seconds: float = 120.0) -> bytes:
+        """A file of rows of a synthetic table that was paid for, drawn by a worker of its own."""
+        job = self._job(row, find_dataset(self._database, row["dataset"]))
+        worker = WorkerProcess(self._options)
+        try:
+            asked = job | {"op": "sample", "rows": rows, "seed": seed, "form": form}
+            said = worker.do(asked, until=time.monotonic() + seconds)
+        except (Lost, TooLate):
+            said = {"outcome": "crashed"}
+        finally:
+            worker.kill()
+        if said["outcome"] != "sampled":
+            raise StoreUnavailable("server.not_drawn")
+        return base64.b64decode(said["file"])
 
     def _keep_time(self) -> None:
         """Say that this process is alive, and end what waited too long."""
@@ -157,7 +173,7 @@ class Slots:
         self._sleep(begun + after - time.monotonic())
         worker.wait()
 
-    def _finish(self, row: Row, outcome: str, result: dict[str, Any], visible: int) -> None:
+    def _finish(self, row: Row, outcome: str, result: dict[str, object], visible: int) -> None:
         """Write an end down; whoever wants to know of it is told when it can be seen."""
         if finish(self._database, row, self.holder, outcome, result, visible):
             announce(self._database, "request.ended", due=visible, request=row["id"], dataset=row["dataset"])
@@ -191,7 +207,7 @@ class Slots:
         refused = {"problem": {"error": said.get("error"), "kind": said.get("kind")}}
         return said["outcome"], results.get(said["outcome"], refused)
 
-    def _give_up(self, worker: WorkerProcess, job: dict[str, Any], until: float) -> tuple[str, dict[str, Any]]:
+    def _give_up(self, worker: WorkerProcess, job: dict[str, object], until: float) -> tuple[str, dict[str, Any]]:
         """A step came to no end: where it was paid for, the ledger counts it as a failure.
 
         That is not broken off, for the ledger lets a step be started twice and no more. Where it takes longer than the

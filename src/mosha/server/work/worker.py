@@ -6,10 +6,12 @@ was; what was refused before payment is told in full, because it was decided wit
     ask      pay, ask, answer
     give_up  note that a step which was started came to no end (its process was killed): it stays paid, and counts
     look     the columns of a source, names and types alone
+    sample   rows of a synthetic table that was released under a key
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -18,6 +20,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TextIO
 
 from mosha.core.errors import (
@@ -31,6 +34,7 @@ from mosha.core.errors import (
     StepFailed,
 )
 from mosha.core.private_log import note_privately
+from mosha.server.work.edges import check_files, read_edges
 
 __all__ = ["Worker", "main"]
 
@@ -57,6 +61,10 @@ class Worker:
     def table(self, job: Mapping[str, Any]) -> Any:
         """The dataset as it is declared in this version."""
         name = json.dumps([job["dataset"], job["source"], job["declaration"]], sort_keys=True)
+        if job["declaration"].get("kind") == "graph":
+            from mosha.server.catalogue.graphs import public_graph_of  # noqa: PLC0415
+
+            return public_graph_of(job["declaration"])
         if name not in self._tables:
             from mosha.tables import protect  # noqa: PLC0415
 
@@ -82,7 +90,7 @@ class Worker:
         found = source(place, **self._with_engine(place, options))
         return {"outcome": "looked", "columns": {name: str(kind) for name, kind in found.schema.items()}}
 
-    def _asked(self, job: Mapping[str, Any]) -> Any:
+    def _build_question(self, job: Mapping[str, Any]) -> Any:
         from mosha.server.asking.questions import build_question  # noqa: PLC0415
 
         asked = build_question(self.table(job), job["dataset"], job["question"], job["condition"])
@@ -91,24 +99,61 @@ class Worker:
 
     def ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Pay and ask. Whether a payment was made decides what may be told: nothing afterwards, all before."""
-        from mosha.server.asking.answers import answer_to_dict  # noqa: PLC0415
-
         account = None
         try:
-            asked = self._asked(job)
+            asked = self._build_question(job)
             account = asked.question.account
-            answer = asked.question.release(**job["price"], key=job["key"], deadline=job["deadline"])
-            return {"outcome": "answered", "answer": answer_to_dict(asked.show(answer))}
+            return {"outcome": "answered", "answer": self._release(asked, job)}
         except (StepFailed, AlreadyReleased, Interrupted):
             return FAILED
         except SourceUnavailable:
-            return {"outcome": "unreached", "paid": self._paid(account, job)}
+            return {"outcome": "unreached", "paid": self._is_paid(account, job)}
         except MoshaError as error:
-            if self._paid(account, job) or isinstance(error, RunError) or getattr(error, "paid", False):
+            if self._is_paid(account, job) or isinstance(error, RunError) or getattr(error, "paid", False):
                 return FAILED
             return {"outcome": "refused", "error": error.to_dict(), "kind": type(error).__name__}
 
-    def _paid(self, account: Any, job: Mapping[str, Any]) -> bool:
+    def _release(self, asked: Any, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of a question of any kind, as JSON."""
+        if asked.kind == "graph":
+            from mosha.server.asking.graph_questions import graph_answer_to_dict, release_graph  # noqa: PLC0415
+
+            question, price = asked.question, job["price"]
+            check_files(job["source"])
+            read = partial(self._read_graph, job)
+            found = release_graph(question, read, price, key=job["key"], account=question.account)
+            return graph_answer_to_dict(question, found)
+        if asked.kind == "synthetic":
+            from mosha.server.asking.synthesis import synthetic_to_dict  # noqa: PLC0415
+
+            return synthetic_to_dict(self._synthetic(asked, job))
+        from mosha.server.asking.answers import answer_to_dict  # noqa: PLC0415
+
+        answer = asked.question.release(**job["price"], key=job["key"], deadline=job["deadline"])
+        return answer_to_dict(asked.show(answer))
+
+    def _read_graph(self, job: Mapping[str, Any]) -> Any:
+        """The edges, read inside of a step that was paid for; a worker holds one graph at a time."""
+        name = json.dumps([job["source"], job["declaration"]], sort_keys=True)
+        if name not in self._tables:
+            self._tables.clear()
+            self._tables[name] = read_edges(job["source"], job["declaration"])
+        return self._tables[name]
+
+    def _synthetic(self, asked: Any, job: Mapping[str, Any]) -> Any:
+        return asked.question.release(**job["price"], key=job["key"], deadline=job["deadline"])
+
+    def sample(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """Rows of a synthetic table that was paid for: what was released is found by its key, no person's row is."""
+        from mosha.server.asking.synthesis import draw_file  # noqa: PLC0415
+
+        asked = self._build_question(job)
+        if asked.kind != "synthetic" or not asked.question.account.holds(job["key"]):
+            return {"outcome": "refused", "error": {"code": "server.not_found"}, "kind": "NotFound"}
+        drawn = draw_file(self._synthetic(asked, job), rows=job["rows"], seed=job["seed"], form=job["form"])
+        return {"outcome": "sampled", "file": base64.b64encode(drawn).decode()}
+
+    def _is_paid(self, account: Any, job: Mapping[str, Any]) -> bool:
         """Whether the ledger holds a payment of this job; where it cannot be asked, it may."""
         try:
             return account is not None and bool(account.holds(job["key"]))
@@ -117,23 +162,23 @@ class Worker:
 
     def give_up(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Note a step that was killed as failed, where it was paid for: the ledger counts it, and no data are read."""
-        asked = self._asked(job)
+        asked = self._build_question(job)
         account = asked.question.account
         if not account.holds(job["key"]):
             return {"outcome": "unpaid"}
 
-        def broken(state: Any, data: Any, ask: Any, rng: Any) -> Any:  # noqa: ARG001
+        def fail(state: Any, data: Any, ask: Any, rng: object) -> Any:  # noqa: ARG001
             raise StepFailed
 
-        question = asked.question
-        measurement = replace(question.measurement_for(**job["price"]), step=broken, question=question.fingerprint)
+        plain = asked.question.measurement_for(**job["price"])
+        measurement = replace(plain, step=fail, question=asked.fingerprint(job["price"]))
         with contextlib.suppress(StepFailed, AlreadyReleased, AccountFrozen, DataError):
             found = account.open(measurement, key=job["key"]).step(None)
             return {"outcome": "released"} if found is not None else FAILED
         return FAILED
 
     def do(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        work = {"ask": self.ask, "give_up": self.give_up, "look": self.look}[job["op"]]
+        work = {"ask": self.ask, "give_up": self.give_up, "look": self.look, "sample": self.sample}[job["op"]]
         try:
             return work(job)
         except MoshaError as error:

@@ -234,7 +234,7 @@ class LiftedToeplitz:
 class _Block:
     """Lifted noise of a block from step `start` on, and the sum and the buffers after it."""
 
-    def __init__(self, start: int, lifted: NDArray[Any], total: object, buffers: tuple[Any, ...]) -> None:
+    def __init__(self, start: int, lifted: NDArray[np.generic], total: object, buffers: tuple[object, ...]) -> None:
         self.start, self.lifted, self.total, self.buffers = start, lifted, total, buffers
 
     @cached_property

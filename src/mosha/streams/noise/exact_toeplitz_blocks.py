@@ -56,7 +56,7 @@ class Lifting:
         self._matrix = np.hstack(pieces).astype(np.float64)
 
     def block(
-        self, noise: NDArray[Any], total: object, buffers: tuple[Any, ...], *, hurry: bool = False
+        self, noise: NDArray[Any], total: object, buffers: tuple[object, ...], *, hurry: bool = False
     ) -> tuple[NDArray[Any], Any, Any]:
         """z_t + Q_t for each row of `noise`, and sum and buffers afterwards; the quick road takes spans of 64.
 
@@ -107,7 +107,7 @@ class Lifting:
         # rows: span after span, within it coordinate after coordinate
         rows = tame.reshape(spans, SPAN, width).transpose(0, 2, 1).reshape(spans * width, SPAN)
         high, low = self._product(rows >> PIECE), self._product(rows & ((1 << PIECE) - 1))
-        if hurry and not large.any() and (made := self._compiled(rows, high, low, totals, buffers)) is not None:
+        if hurry and not large.any() and (made := self._run_kernel(rows, high, low, totals, buffers)) is not None:
             lifted, ends, end = made
             return lifted.reshape(spans, width, SPAN).transpose(0, 2, 1).reshape(steps, width), ends, end
         sums, starts, ends, end = self._advance(rows.reshape(spans, width, SPAN), high, low, totals, buffers)
@@ -138,7 +138,9 @@ class Lifting:
         decays = np.array([compiled.decay_digits(decay) for decay in self._decays])
         return compiled, decays, np.array(self._readout), 2.0 ** -(READ * np.arange(PARTS, 0, -1.0))
 
-    def _compiled(self, rows: Any, high: Any, low: Any, totals: Any, buffers: list[Any]) -> tuple[Any, Any, Any] | None:
+    def _run_kernel(
+        self, rows: Any, high: object, low: object, totals: Any, buffers: list[Any]
+    ) -> tuple[Any, Any, Any] | None:
         """Lifted rows, sums and buffers after them; None where there is no compiler or a number is too large for it."""
         if self._kernel is None or any(abs(total) >> 61 for total in totals):
             return None

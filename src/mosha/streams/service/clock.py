@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import non_negative, positive
 
 __all__ = ["Clock", "seconds", "timestamp"]
@@ -59,6 +60,7 @@ def timestamp(value: Any) -> float:
         return math.nan
 
 
+@explain_wrong_calls
 class Clock:
     """Rows with time stamps into batches of one step each, with rows that come late by no more than `lateness`.
 

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import AlreadyReleased, HorizonExceeded, InvalidParameter, StateRefused
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement, StatePolicy
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.randomness import Rng
 from mosha.core.release import Release
 from mosha.exact.bounding import to_array
-from mosha.exact.statistic import fingerprint
 from mosha.ledger.paying.codec import decode, encode
 from mosha.noise import KeyedRandom
 from mosha.streams.batches import Batches, read_columns
@@ -74,7 +75,7 @@ class _Durable:
         if found is None:
             self._save({"time": 0, "releases": 0, "first": 0}, self.state, "", None)
 
-    def _check_home(self, found: dict[str, Any] | None, *, moved: bool) -> None:
+    def _check_home(self, found: dict[str, object] | None, *, moved: bool) -> None:
         """Refuse a copy of a state whose noise will be used again: two copies would publish with the same noise."""
         if found is None or moved or found.get("home") in (None, self._checkpoint.home):
             return
@@ -167,6 +168,9 @@ class _Durable:
 class Service:
     """A stream that is running: `step` publishes; after a crash, `serve` again goes on where it stopped.
 
+    Made by `serve`: `account`, `measurement`, `name`, `checkpoint` and whether it was `moved`. Methods take the `data`
+    of one step, or `batches` of several.
+
     Guarantee:
         Each step has one answer: it leaves after the checkpoint and the ledger's row are on disk, and the ledger takes
         one row a step, from its last claimant only. A step that was computed and not noted is noted from the
@@ -176,6 +180,15 @@ class Service:
         a copy of their files is refused where it can be told from the original). A state older than the ledger's last
         row, or with another answer in it, is refused, as is other data for the last step; a second process on
         one file finds the lock, and a copy of the file loses the claim to whoever steps first.
+
+    >>> import tempfile
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Reading(), epsilon=1)
+    >>> stream = mosha.streams.counter(unit=mosha.Reading(), horizon=10, epsilon=1)
+    >>> service = serve(account, stream, name="visits", state=Path(tempfile.mkdtemp()) / "visits.state")
+    >>> service.taken
+    0
+    >>> service.close()
     """
 
     def __init__(
@@ -274,6 +287,7 @@ class Service:
         self.close()
 
 
+@explain_wrong_calls
 def serve(
     account: Account,
     measurement: Measurement,
@@ -292,6 +306,15 @@ def serve(
         state: the file that keeps the state, sealed.
         secret: at least 32 bytes to seal it with; by default a key file beside it.
         moved: the files were copied from elsewhere, and the original will never be served again.
+
+    >>> import tempfile
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Reading(), epsilon=1)
+    >>> stream = mosha.streams.counter(unit=mosha.Reading(), horizon=10, epsilon=1)
+    >>> with serve(account, stream, name="visits", state=Path(tempfile.mkdtemp()) / "visits.state") as service:
+    ...     release = service.step([1, 0, 1])
+    >>> service.taken
+    1
     """
     if not isinstance(name, str) or not name:
         raise InvalidParameter("streams.no_service_name", parameter="name")

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.release import Release
 from mosha.streams.service.serving import Service
 
 __all__ = ["to_spark"]
 
 
+@explain_wrong_calls
 def to_spark(
     service: Service, publish: Callable[[int, Release], None], *, columns: Sequence[str], first: int = 0
 ) -> Callable[[Any, int], None]:
@@ -27,6 +29,15 @@ def to_spark(
         first: the number of the first batch.
 
     A trigger of fixed length makes each micro-batch one step of public length.
+
+    >>> import pathlib, tempfile
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Reading(), epsilon=1)
+    >>> stream = mosha.streams.counter(unit=mosha.Reading(), horizon=10, epsilon=1)
+    >>> state = pathlib.Path(tempfile.mkdtemp()) / "visits.state"
+    >>> with mosha.streams.serve(account, stream, name="visits", state=state) as service:
+    ...     callable(to_spark(service, lambda step, release: None, columns=["days"]))
+    True
     """
 
     def handle(frame: Any, batch: int) -> None:

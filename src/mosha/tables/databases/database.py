@@ -9,11 +9,15 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from mosha.connect.engines.opening import DATABASES, source
-from mosha.connect.engines.source import Engine, Source
+from mosha.connect.engines.source import Engine
 from mosha.connect.plan.person_steps import OwnerJoin
 from mosha.connect.plan.relation import Relation, private, public
+from mosha.connect.plan.source import Source
 from mosha.core.account import Account
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
+from mosha.core.language import say
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.showing import Card, Shown
 from mosha.tables.answer import Answer
 from mosha.tables.databases.declaration import DatabaseDeclaration, DeclaredTable, read_database_declaration
 from mosha.tables.databases.paths import Path, find_paths
@@ -28,10 +32,18 @@ FILES = (".parquet", ".csv", ".tsv", ".csv.gz", ".csv.zst")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Database:
+class Database(Shown):
     """Tables behind frosted glass, and public ones beside them.
 
     `database.query(sql, epsilon=...)` asks all of them, `database["orders"]` is one of them for the verbs.
+
+    >>> import mosha
+    >>> customer = {"rows_of": "customer"}
+    >>> schema = {"persons": {"customer": {"key": "customer.id"}}, "tables": {"customer": customer}}
+    >>> account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), epsilon=2)
+    >>> shop = mosha.protect_database({"customer": {"id": [1, 2]}}, schema=schema, account=account)
+    >>> list(shop.query("SELECT COUNT(*) AS n FROM customer", epsilon=1).columns)
+    ['n']
     """
 
     tables: Mapping[str, Table | PublicTable]
@@ -40,6 +52,13 @@ class Database:
         """Public words alone: the tables and whose rows they hold."""
         said = [f"{name} (public)" if isinstance(t, PublicTable) else name for name, t in self.tables.items()]
         return f"Database({', '.join(said)})"
+
+    def make_card(self) -> Card:
+        """The tables, and how each of their rows finds its person: all of it declared."""
+        paths = self.paths
+        rest = {name: say("tables.shown_own" if name in paths else "tables.shown_public") for name in self.tables}
+        lines = [[name, paths.get(name) or rest[name]] for name in self.tables]
+        return Card(title=say("tables.shown_database"), heads=["", say("tables.shown_path")], lines=lines, numbers=2)
 
     def __getitem__(self, name: str) -> Table:
         """A protected table."""
@@ -63,22 +82,33 @@ class Database:
         return explain(sql, tables=self.tables, **options)
 
 
+@explain_wrong_calls
 def protect_database(
-    place: Any,
+    place: object,
     *,
-    schema: Any = None,
+    schema: object = None,
     account: Account | Mapping[str, Account] | None = None,
     engine: Engine | None = None,
 ) -> Database:
     """Put a whole database behind frosted glass.
 
     Args:
-        place: a DuckDB file, a PostgreSQL URL, a folder of CSV and Parquet files (one for each table), a Spark
-            session, or {name: anything that `mosha.protect` takes}.
+        place: a DuckDB file, a PostgreSQL or MariaDB URL, a folder of CSV and Parquet files (one for each table), a
+            Spark session, or {name: anything that `mosha.protect` takes}.
         schema: the declaration of its tables and keys (see `DatabaseDeclaration`), as plain data or as a file. Left
             out, `shop.schema.yaml` (.toml, .json) beside `shop.duckdb` is read.
         account: what pays, opened for `mosha.Person(kind)`; {kind: account} where there are several kinds of persons.
         engine: as for `mosha.protect`.
+
+    >>> import mosha
+    >>> tables = {"customer": {"id": [1, 2]}, "orders": {"id": [1, 2, 3], "customer_id": [1, 1, 2]}}
+    >>> orders = {"rows_of": "customer", "foreign_keys": {"customer_id": "customer.id"}}
+    >>> declared = {"customer": {"rows_of": "customer"}, "orders": orders}
+    >>> schema = {"persons": {"customer": {"key": "customer.id"}}, "tables": declared}
+    >>> account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), epsilon=2)
+    >>> shop = protect_database(tables, schema=schema, account=account)
+    >>> len(shop.query("SELECT COUNT(*) AS n FROM orders", epsilon=1))
+    1
     """
     found = beside(place) if schema is None else schema
     if found is None:
@@ -86,7 +116,7 @@ def protect_database(
     said = read_database_declaration(found)
     paths = find_paths(said)
     accounts = _choose_accounts(account, said)
-    opened = {name: apply_types(_open(place, name, engine), table.columns.types) for name, table in said.tables.items()}
+    opened = {name: _open_declared(place, name, said, engine) for name in said.tables}
     relations: dict[str, Relation] = {}
     for name, path in paths.items():
         relations[name] = _reach_person(path, opened[name], relations, said.tables[name])
@@ -148,6 +178,19 @@ def _find_links(name: str, paths: Mapping[str, Path], relation: Relation, said: 
         implied.pop(path.through.columns)
     hidden = frozenset() if path.through is None or relation.person is None else frozenset({relation.person})
     return Links(implied, hidden, path.text)
+
+
+def _open_declared(place: object, name: str, said: DatabaseDeclaration, engine: Engine | None) -> Source:
+    """A table with the types of its columns; those of keys, which say whose a row is, never stand for two values."""
+    own = [column for key in said.tables[name].foreign_keys for column in key.columns]
+    taken = [
+        column
+        for table in said.tables.values()
+        for key in table.foreign_keys
+        if key.table == name
+        for column in key.key
+    ]
+    return apply_types(_open(place, name, engine), said.tables[name].columns.types).identify({*own, *taken})
 
 
 def _open(place: Any, name: str, engine: Engine | None) -> Source:

@@ -22,6 +22,7 @@ from typing import Any, get_args
 
 from mosha.connect.plan.person_steps import SeveralOwners
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.unit import Person
 from mosha.tables.declaration import Declaration, declaration, read_stored
 
@@ -75,8 +76,14 @@ class DatabaseDeclaration:
     tables: Mapping[str, DeclaredTable]
 
 
+@explain_wrong_calls
 def read_database_declaration(said: object) -> DatabaseDeclaration:
-    """The declaration that plain data or a YAML, TOML or JSON file describe."""
+    """The declaration that plain data or a YAML, TOML or JSON file describe.
+
+    >>> said = {"persons": {"customer": {"key": "customer.id"}}, "tables": {"customer": {"rows_of": "customer"}}}
+    >>> list(read_database_declaration(said).tables)
+    ['customer']
+    """
     if isinstance(said, DatabaseDeclaration):
         return said
     stored = read_stored(os.fspath(said)) if isinstance(said, str | os.PathLike) else said

@@ -8,19 +8,29 @@ from collections.abc import Mapping
 from mosha.connect.engines.catalogue import TableKeys, read_catalogue
 from mosha.connect.engines.opening import source
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 
 __all__ = ["draft_database"]
 
 
+@explain_wrong_calls
 def draft_database(place: str, *, person: str) -> str:
-    """The beginning of a declaration, in YAML, from the catalogue of a DuckDB file or a PostgreSQL database.
+    """The beginning of a declaration, in YAML, from the catalogue of a DuckDB file or a server's database.
 
     A table from which foreign keys lead to the person is drafted as theirs. Of the others nobody can tell from a
     catalogue whether they are public: they are drafted with a question mark, and refused until somebody decides.
 
     Args:
-        place: a DuckDB file, or a PostgreSQL URL.
+        place: a DuckDB file, a PostgreSQL or a MariaDB URL.
         person: the key that identifies a person, such as "customer.id".
+
+    >>> import pathlib, tempfile
+    >>> import duckdb
+    >>> place = str(pathlib.Path(tempfile.mkdtemp()) / "shop.duckdb")
+    >>> with duckdb.connect(place) as shop:
+    ...     _ = shop.execute("CREATE TABLE customer (id INTEGER PRIMARY KEY, name VARCHAR)")
+    >>> "customer" in draft_database(place, person="customer.id")
+    True
     """
     catalogue = read_catalogue(place)
     table, _, column = person.rpartition(".")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Schema
 from mosha.connect.language.value import Persons, Rows, Value
+from mosha.tables.mechanisms.joint_noise import JointNoise
 from mosha.tables.parts.bounded_number import Measured, Range
-from mosha.tables.parts.joint_noise import JointNoise
 
 __all__ = [
     "Additive",
@@ -35,6 +35,9 @@ __all__ = [
 ]
 
 Column = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+WIDER = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)  # confidences at which a mean that left its range is looked for
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,12 @@ class Channels:
     reach: Mapping[str, float]
     noise: JointNoise
 
-    def width(self, terms: Mapping[str, Any], confidence: float) -> Column:
+    def width(self, terms: Mapping[str, object], confidence: float) -> Column:
         """How far sum of coefficient * channel strays, with this confidence."""
         parts = [np.asarray(coefficient) * self.reach[name] for name, coefficient in terms.items()]
         return np.asarray(self.noise.width(parts, confidence), np.float64)
 
-    def same_width(self, terms: Mapping[str, Any], confidence: float) -> Column:
+    def same_width(self, terms: Mapping[str, object], confidence: float) -> Column:
         """An error bar that is the same for every group."""
         groups = len(next(iter(self.values.values())))
         return np.broadcast_to(self.width(terms, confidence), (groups,)).copy()
@@ -58,7 +61,12 @@ class Channels:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """The root: something that is asked of every group."""
+    """The root: something that is asked of every group.
+
+    >>> from mosha.tables import count
+    >>> isinstance(count(), Aggregate)
+    True
+    """
 
     def check(self, schema: Schema) -> None:
         """Refuse columns that are not there or have the wrong type."""
@@ -167,7 +175,7 @@ class Sum(Additive):
     def channels(self) -> Mapping[str, Value]:
         return {self._channel: self.measured.plain}
 
-    def is_made_of(self, channels: Mapping[str, Any]) -> bool:
+    def is_made_of(self, channels: Mapping[str, object]) -> bool:
         """Whether a count and a sum from the middle are there, which give the sum without a channel of its own."""
         return all(name in channels for name in centred_channels(self.measured))
 
@@ -210,19 +218,39 @@ class Mean(Additive):
     def error(self, channels: Channels, confidence: float) -> Column:
         """Fieller's argument: x covers the truth if |S - x N| is within the noise of S - x N.
 
-        The interval of such x is narrowed from the whole range in a few rounds, each valid where the one before is.
+        Where no x of the range is in it, the noise has strayed beyond its bar. The bar is then that of the first
+        confidence of `WIDER` which meets the range, or the whole range: more confidence is never a narrower bar.
         """
-        names, grid = centred_channels(self.measured), self.measured.grid
+        low, high = (edge / self.measured.grid - self.measured.middle for edge in self.measured.between)
+        counted, total = (channels.values[name] for name in centred_channels(self.measured))
+        strayed = (counted > 0) & ((total < low * counted) | (total > high * counted))
+        left, right, _ = self._interval(channels, confidence, low, high)
+        for level in WIDER if strayed.any() else ():
+            lower, upper, meets = self._interval(channels, level, low, high)
+            reached = strayed & meets
+            if level > confidence:
+                left, right = np.where(reached, lower, left), np.where(reached, upper, right)
+            strayed &= ~meets
+        left, right = np.where(strayed, low, left), np.where(strayed, high, right)
+        point = self.answer(channels) / self.measured.grid - self.measured.middle
+        bars: Column = (np.maximum(right - point, point - left) + 1.0) * self.measured.grid
+        return bars
+
+    def _interval(self, channels: Channels, confidence: float, low: float, high: float) -> tuple[Column, Column, Flags]:
+        """The least and greatest x of the range that may be the truth, and whether there is any.
+
+        Narrowed from the whole range in a few rounds, each valid where the one before is.
+        """
+        names = centred_channels(self.measured)
         counted, total = (channels.values[name] for name in names)
-        low, high = (edge / grid - self.measured.middle for edge in self.measured.between)
-        left, right = np.full(counted.shape, low), np.full(counted.shape, high)
+        left: Column = np.full(counted.shape, low)
+        right: Column = np.full(counted.shape, high)
         usable = counted > 0
         safe = np.where(usable, counted, 1.0)
         for _ in range(4):
             furthest = np.maximum(np.abs(left), np.abs(right))
             reach = channels.width({names[1]: np.ones_like(furthest), names[0]: furthest}, confidence) / safe
-            left = np.where(usable, np.clip(total / safe - reach, low, high), low)
-            right = np.where(usable, np.clip(total / safe + reach, low, high), high)
-        point = self.answer(channels) / grid - self.measured.middle
-        bars: Column = (np.maximum(right - point, point - left) + 1.0) * grid
-        return bars
+            meets = usable & (total / safe - reach <= high) & (total / safe + reach >= low)
+            left = np.where(meets, np.clip(total / safe - reach, low, high), low)
+            right = np.where(meets, np.clip(total / safe + reach, low, high), high)
+        return left, right, meets

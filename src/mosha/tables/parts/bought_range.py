@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,23 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.connect.engines.source import answer
-from mosha.connect.language.expression import Case, Expression, when
+from mosha.connect.language.cases import Case, when
+from mosha.connect.language.expression import Expression
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Unbounded
 from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
+from mosha.core.language import make_note
 from mosha.core.randomness import Rng
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
+from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.additive import Aggregate
-from mosha.tables.parts.bounded_number import Measured, Range
+from mosha.tables.parts.bounded_number import TO_BE_BOUGHT, Measured, Range
 from mosha.tables.parts.bounds import Limits
 from mosha.tables.parts.norm_choice import LITTLE
 from mosha.tables.parts.part import Frame, within
-from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["EXTREMES", "SHARE_FOR_RANGES", "RangeChoice", "range_note", "unknown"]
 
@@ -43,10 +45,14 @@ EXTREMES = (
     (2.0**LARGEST, 2.0 ** (LARGEST + 1)),
     (-(2.0**LARGEST), 2.0**LARGEST),
     (-(2.0**SMALLEST), 2.0**SMALLEST),
+    (0.0, 2.0**LARGEST),
 )
-"""The ranges furthest out, the widest and the narrowest that can be bought."""
+"""The ranges furthest out, the widest and the narrowest that can be bought, and one from zero."""
 
 ODDNESS = 0.5
+SURE = 1.645
+"""So many deviations hold 95% of normal noise, on one side."""
+
 _BUCKET = "power of two"
 
 
@@ -97,8 +103,12 @@ class RangeChoice:
     def event(self) -> Event:
         return DiscreteLaplace(laplace_multiplier(self.epsilon)) * self.numbers
 
-    def choose(self, frame: Frame, measured: Measured, limits: Limits, rng: Rng) -> Range:
-        """The range of one number: from the first bucket that noise alone would not fill to the last one."""
+    def choose(self, frame: Frame, measured: Measured, limits: Limits, rng: Rng) -> list[float]:
+        """The range of one number: from the first bucket that noise alone would not fill to the last one.
+
+        Behind its two ends stands the share of values that lie outside, and what it is at most: the same histogram
+        says it, for nothing.
+        """
         relation = within(frame, frame.relation).where(~measured.of.is_null())
         bound: Bound = NormBound(1, {"rows": 1}, BITS) if limits.by_person else Unbounded()
         weight = 1 << BITS if limits.by_person else limits.rows or 1
@@ -108,7 +118,8 @@ class RangeChoice:
         exact[np.asarray(totals.keys[0]).astype(np.int64)] = np.asarray(totals["rows"]).astype(np.int64)
         scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * weight * (2 if limits.twice else 1))
         noisy = add_noise(exact, discrete_laplace(scale, len(exact), rng=rng))
-        return _between(*_find_filled_buckets(noisy / float(scale)))
+        found = _between(*_find_filled_buckets(noisy / float(scale)))
+        return [*found, *_find_clipped(noisy / float(scale), found)]
 
 
 def _find_filled_buckets(noisy: NDArray[np.float64]) -> tuple[int, int]:
@@ -148,6 +159,34 @@ def _between(first: int, last: int) -> Range:
     return (low, high) if low < high else (-(2.0**SMALLEST), 2.0**SMALLEST)
 
 
-def range_note(key: str, found: Any) -> str:
-    low, high = found
-    return f"{key}: [{low:g}, {high:g}], chosen with a tenth of the budget."
+def _find_clipped(noisy: NDArray[np.float64], found: Range) -> tuple[float, float]:
+    """The share of values outside of a range, and a bound on it that holds for 95% of all releases.
+
+    Args:
+        noisy: the buckets, in scales of their noise. That of k of them together has a deviation of sqrt(2 k), and is
+            nearly normal for as many as there are.
+        found: the range.
+    """
+    marks = np.array([-math.inf, *edges(), math.inf])
+    outside = (marks[1:] <= found[0]) | (marks[:-1] >= found[1])
+    total, out = float(noisy.sum()), float(noisy[outside].sum())
+    if total <= SURE * math.sqrt(2 * len(noisy)):
+        return 0.0, 1.0  # too few rows to tell
+    most = out + SURE * math.sqrt(2 * int(outside.sum()))
+    return min(max(out / total, 0.0), 1.0), min(max(most / total, 0.0), 1.0)
+
+
+def range_note(key: str, found: Sequence[float]) -> str:
+    """Which range was bought for a number, and how much lies outside of it.
+
+    >>> range_note("days in a range to be bought", (0.0, 32.0))
+    'The range of days, [0, 32], was chosen with a tenth of the budget.'
+    >>> range_note("days in a range to be bought", (0.0, 32.0, 0.012, 0.031)).split(". ")[1].split(";")[0]
+    'What lies outside counts as its ends: about 1.2% of the values, at most 3.1%'
+    """
+    low, high, *clipped = found
+    ends = {"column": key.removesuffix(TO_BE_BOUGHT), "low": f"{low:g}", "high": f"{high:g}"}
+    if not clipped:
+        return make_note("tables.note_range", **ends)
+    share, most = (f"{100 * part:.2g}%" for part in clipped)
+    return make_note("tables.note_range_clips", **ends, share=share, most=most)

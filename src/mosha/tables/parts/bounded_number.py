@@ -14,14 +14,15 @@ from mosha.connect.language.value import Clamped
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.number import real
 
-__all__ = ["AUTOMATIC", "Measured", "Range", "declared_range_key", "numeric"]
+__all__ = ["AUTOMATIC", "TO_BE_BOUGHT", "Measured", "Range", "declared_range_key", "numeric"]
 
 FINENESS = 18
 AUTOMATIC = "automatic"
+TO_BE_BOUGHT = " in a range to be bought"
 Range = tuple[float, float]
 
 
-def numeric(column: Any) -> Expression:
+def numeric(column: object) -> Expression:
     """A column by its name, or an expression."""
     return col(column) if isinstance(column, str) else as_expression(column)
 
@@ -61,7 +62,7 @@ class Measured:
     awaited: bool = False
 
     @staticmethod
-    def of_column(name: str, column: Any, between: Any) -> Measured:
+    def of_column(name: str, column: object, between: object) -> Measured:
         of = numeric(column)
         shown = column if isinstance(column, str) else of
         return Measured(f"{name}({shown!r})", of, _range(between), awaited=between is None)
@@ -109,7 +110,7 @@ class Measured:
         if self.awaited:
             return declared_range_key(self.of)
         if self.bounds is None:
-            return f"{self.of!r} in a range to be bought"
+            return f"{self.of!r}{TO_BE_BOUGHT}"
         return f"{self.of!r} in [{self.bounds[0]:.17g}, {self.bounds[1]:.17g}]"
 
     def check(self, schema: Schema) -> None:
@@ -117,5 +118,5 @@ class Measured:
             raise Unbounded("tables.needs_range", parameter="between", aggregate=self.name)
         if not is_number(self.of, schema):
             kind = type_of(self.of, schema)
-            hint = " Cast it, col(...).cast('integer'), with between=(0, 1)." if kind is Type.BOOLEAN else ""
-            raise DataError(f"{self.name} needs a number, and {self.of!r} is {kind}.{hint}")
+            code = "tables.boolean_needs_cast" if kind is Type.BOOLEAN else "tables.needs_number"
+            raise DataError(code, aggregate=self.name, text=repr(self.of), kind=str(kind))

@@ -8,15 +8,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from mosha.connect.engines.source import answer
+from mosha.connect.engines.source import answer_in_batches
+from mosha.connect.plan.totals import Totals
 from mosha.core.event import Event
 from mosha.core.events import Failure
+from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
+from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, JointNoise
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import Limits
-from mosha.tables.parts.joint_noise import EXACT, BoxNoise, JointNoise
-from mosha.tables.parts.keys import MOST_KEYS, read_groups, sort_groups
 from mosha.tables.parts.part import Columns, Frame, Noisy, Rows
+from mosha.tables.parts.shown_groups import MOST_KEYS, ShownGroups
 from mosha.tables.parts.sums import Sums
 
 __all__ = ["CountedKeys", "find_threshold", "list_largest_counts"]
@@ -64,18 +66,21 @@ class CountedKeys:
         """The groups that are shown, in the order of their names, and their noisy numbers."""
         asked, bought = self.sums.buy(frame, rng)
         question, bits = asked.question(frame, bought.norm, key)
-        totals = answer(question)
-        exact = np.stack([np.asarray(totals[name]).astype(object) for name in asked.values], axis=-1)
         reach = asked.reach(frame, bought.norm)
         place = list(asked.values).index(self._counter)
-        noisy = asked.noise.add(exact, reach, rng)
-        present = exact[:, place].astype(np.float64) > 0
         blocks = tuple(list_largest_counts(asked.limits_at(bought.norm), reach[place]))
         threshold = find_threshold(asked.noise, reach[place], blocks, self.delta)
-        enough = noisy[:, place] > threshold
-        groups, places = sort_groups(read_groups(frame, totals), np.flatnonzero(present & enough).tolist())
-        shown = np.ldexp(noisy[places], -bits)
-        channels = {"channels": shown.T.tolist(), "reach": [math.ldexp(r, -bits) for r in reach]}
+        shown = ShownGroups(frame, len(asked.values))
+
+        def show(totals: Totals) -> None:
+            exact = np.stack([np.asarray(totals[name]).astype(object) for name in asked.values], axis=-1)
+            noisy = asked.noise.add(exact, reach, rng)
+            present = exact[:, place].astype(np.float64) > 0
+            shown.add(totals, np.flatnonzero(present & (noisy[:, place] > threshold)), noisy)
+
+        answer_in_batches(question, show)
+        groups, noisy = shown.list()
+        channels = {"channels": np.ldexp(noisy, -bits).T.tolist(), "reach": [math.ldexp(r, -bits) for r in reach]}
         return groups, channels | bought.plain | {"threshold": math.ldexp(threshold, -bits)}
 
     def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
@@ -95,11 +100,10 @@ class CountedKeys:
 
     def note(self, noisy: Noisy) -> str:
         """From how large a count on groups are shown; a forecast does not know it."""
-        least = f"below {noisy['threshold']:,.0f} {self._counter}" if "threshold" in noisy else "small"
-        return (
-            f"Groups whose noisy count is {least} are not shown: keys came from the data and cost delta "
-            f"{self.delta:.3g}."
-        )
+        least: Phrase = phrase("tables.note_small")
+        if "threshold" in noisy:
+            least = phrase(f"tables.note_below_{self._counter}", threshold=f"{noisy['threshold']:,.0f}")
+        return make_note("tables.note_counted_keys", least=least, delta=f"{self.delta:.3g}")
 
     def sql(self, frame: Frame) -> str:
         return self.sums.sql(frame)

@@ -12,14 +12,15 @@ from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Distinct as DistinctQuestion
 from mosha.core.budget import Budget
 from mosha.core.event import NOTHING, Event
+from mosha.core.language import make_note, phrase
 from mosha.core.randomness import Rng
+from mosha.tables.mechanisms.joint_noise import BoxNoise
+from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.additive import Distinct
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.joint_noise import BoxNoise
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note
+from mosha.tables.parts.norm_choice import NormChoice, bounded_note, thresholds
 from mosha.tables.parts.part import Columns, Frame, Keys, Noisy, within
-from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["DistinctPart"]
 
@@ -89,6 +90,13 @@ class DistinctPart:
             "reach": reach,
         }
 
+    def rehearse(self, frame: Frame, key: bytes, rng: Rng) -> None:
+        """Ask with the least and the largest bound that can be bought, and with this key."""
+        del rng
+        marks = thresholds()
+        for norm in (marks[0], marks[-1]) if self.choice is not None else (self.limits.norm,):
+            answer(self.question(frame, norm, key))
+
     def answers(self, noisy: Noisy) -> Columns:
         return {self.name: np.array(noisy["counts"], np.float64)}
 
@@ -101,9 +109,10 @@ class DistinctPart:
         return {"counts": [0.0] * frame.groups, "norm": norm, "reach": self._pairs(norm)}
 
     def notes(self, noisy: Noisy) -> list[str]:
-        notes = [f"Laplace noise for {self.name}."]
+        notes: list[str] = [make_note("tables.note_laplace", names=self.name)]
         if self.limits.by_person:
-            notes.append(bounded_note(f"{noisy['norm']} values", self.choice).replace("scaled down", "cut"))
+            most = phrase("tables.most_values", count=str(noisy["norm"]))
+            notes.append(bounded_note(most, self.choice, how="cut"))
         return notes
 
     def sql(self, frame: Frame) -> str:

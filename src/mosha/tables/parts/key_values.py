@@ -7,13 +7,16 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from mosha.connect.language.cases import Case, when
 from mosha.connect.language.checking import type_of
-from mosha.connect.language.expression import Case, Column, Expression, as_expression, col, null, when
+from mosha.connect.language.expression import Column, Expression, as_expression, col, null
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question, are_plain
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import real
+from mosha.core.options import DateStep
 
 __all__ = [
     "as_engines_do",
@@ -45,7 +48,7 @@ def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tu
 
 
 def list_values(
-    relation: Relation, keys: Keys, listed: Sequence[tuple[str, Sequence[Any]]]
+    relation: Relation, keys: Keys, listed: Sequence[tuple[str, Sequence[object]]]
 ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """Public values of some keys in plain form, checked against the types of their columns."""
     kinds = dict(keys)
@@ -53,7 +56,7 @@ def list_values(
     return tuple((name, tuple(value for (value,) in found)) for name, found in rows.items())
 
 
-def in_utc(rows: Iterable[tuple[Any, ...]], kinds: Sequence[Type]) -> tuple[tuple[Any, ...], ...]:
+def in_utc(rows: Iterable[tuple[object, ...]], kinds: Sequence[Type]) -> tuple[tuple[Any, ...], ...]:
     """Keys that come from an engine, which knows moments as wall clocks of UTC, as moments in that zone."""
     if Type.INSTANT not in kinds:
         return tuple(rows)
@@ -64,17 +67,17 @@ def _moment(value: Any, kind: Type) -> Any:
     return value.replace(tzinfo=UTC) if kind is Type.INSTANT and value is not None else value
 
 
-def as_engines_do(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def as_engines_do(row: tuple[object, ...]) -> tuple[Any, ...]:
     """A key as an engine gives it: `in_utc` backwards."""
     return tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row)
 
 
-def to_plain(row: Sequence[Any]) -> list[Any]:
+def to_plain(row: Sequence[object]) -> list[Any]:
     """A key as numbers and text, which every book keeps as they are."""
     return [part.isoformat() if isinstance(part, date) else part for part in row]
 
 
-def from_plain(row: Sequence[Any], relation: Relation, keys: Keys) -> tuple[Any, ...]:
+def from_plain(row: Sequence[object], relation: Relation, keys: Keys) -> tuple[Any, ...]:
     """The key that `to_plain` wrote down."""
     kinds = [type_of(expression, relation.schema) for _, expression in keys]
     return tuple(_read_part(part, kind) for part, kind in zip(row, kinds, strict=True))
@@ -96,6 +99,7 @@ def _edges(edges: Sequence[float]) -> list[float]:
     return found
 
 
+@explain_wrong_calls
 def intervals(edges: Sequence[float]) -> list[str]:
     """The names of the intervals between edges; the last one holds both of its ends.
 
@@ -107,7 +111,8 @@ def intervals(edges: Sequence[float]) -> list[str]:
     return [f"[{a:.12g}, {b:.12g}{']' if i == len(pairs) - 1 else ')'}" for i, (a, b) in enumerate(pairs)]
 
 
-def interval(column: Any, edges: Sequence[float]) -> Expression:
+@explain_wrong_calls
+def interval(column: object, edges: Sequence[float]) -> Expression:
     """The name of the interval in which a number lies; NULL outside: a key for `group_by`.
 
     >>> interval("age", [0, 18])
@@ -121,7 +126,8 @@ def interval(column: Any, edges: Sequence[float]) -> Expression:
     return case.when(of <= marks[-1], names[-1])
 
 
-def date_range(first: date, last: date, *, by: str = "day") -> list[date]:
+@explain_wrong_calls
+def date_range(first: date, last: date, *, by: DateStep = "day") -> list[date]:
     """The first days of all days, weeks (from Monday), months, quarters or years that meet [first, last].
 
     They are the values of `col(name).truncate(by)` for a column of dates.

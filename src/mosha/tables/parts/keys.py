@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.accounting.numerics.rounding import round_down
-from mosha.connect.engines.source import answer
-from mosha.connect.language.checking import type_of
+from mosha.connect.engines.source import answer_in_batches
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
@@ -21,21 +20,23 @@ from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Approx, DiscreteGaussian, Failure
+from mosha.core.language import make_note
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Row
 from mosha.exact.grid import enlarge_scale
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.noise import bernoulli, discrete_gaussian
-from mosha.tables.parts.key_values import in_utc
+from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.part import Frame
 from mosha.tables.parts.part import Rows as Keys
-from mosha.tables.parts.shares import pure_epsilon
+from mosha.tables.parts.shown_groups import MOST_KEYS, ShownGroups
 
-__all__ = ["MOST_KEYS", "KeySelection", "read_groups", "sort_groups"]
+__all__ = ["KeySelection"]
 
-MOST_KEYS = 1 << 20
-"""A release shows no more groups than this; noise is priced for so many."""
+Counts = NDArray[np.int64]
+Pick = Callable[[Counts, Rng], Counts]
+"""Which of these groups are shown, by their people or weights."""
 
 FEW = 3
 MOST_ROWS = 1000
@@ -141,49 +142,37 @@ class KeySelection:
         if self.by_person:
             few = Truncate(key, groups=self.limit, per_group=1)
             bound = few if self.few else NormBound(2, {"people": 1}, self.bits)
-        totals = answer(Aggregation(frame.relation, frame.keys, (("people", value),), bound=bound))
-        people = np.asarray(totals["people"]).astype(np.int64)
-        kept = self._kept_few(people, rng) if self.few else self._kept_many(people, rng)
-        return sort_groups(read_groups(frame, totals), kept)[0]
+        pick = self._pick_few() if self.few else self._pick_many()
+        shown = ShownGroups(frame)
 
-    def _kept_few(self, people: Any, rng: Rng) -> list[int]:
+        def show(totals: Totals) -> None:
+            shown.add(totals, pick(np.asarray(totals["people"]).astype(np.int64), rng))
+
+        answer_in_batches(Aggregation(frame.relation, frame.keys, (("people", value),), bound=bound), show)
+        return shown.list()[0]
+
+    def _pick_few(self) -> Pick:
         probabilities = keeping_probabilities(*self._each)
-        kept: list[int] = []
-        for count in np.unique(people).tolist():
-            at = np.flatnonzero(people == count)
-            chance = Fraction(probabilities[min(count, len(probabilities) - 1)], 1 << 128)
-            kept += at[bernoulli(chance, at.size, rng=rng)].tolist()
-        return kept
 
-    def _kept_many(self, weights: Any, rng: Rng) -> list[int]:
+        def pick(people: Counts, rng: Rng) -> Counts:
+            picked = np.zeros(len(people), bool)
+            for count in np.unique(people).tolist():
+                at = np.flatnonzero(people == count)
+                chance = Fraction(probabilities[min(count, len(probabilities) - 1)], 1 << 128)
+                picked[at] = bernoulli(chance, at.size, rng=rng)
+            return np.flatnonzero(picked)
+
+        return pick
+
+    def _pick_many(self) -> Pick:
         sigma = enlarge_scale(Fraction(self._multiplier) * (2 if self.twice else 1) * (1 << self.bits))
-        noisy = weights + discrete_gaussian(sigma, len(weights), rng=rng)
-        present = weights > 0
-        return np.flatnonzero(present & (noisy > math.ceil(self.threshold * (1 << self.bits)))).tolist()
+        least = math.ceil(self.threshold * (1 << self.bits))
+
+        def pick(weights: Counts, rng: Rng) -> Counts:
+            noisy = weights + discrete_gaussian(sigma, len(weights), rng=rng)
+            return np.flatnonzero((weights > 0) & (noisy > least))
+
+        return pick
 
     def note(self) -> str:
-        how = "few people" if self.few else "little weight"
-        return f"Groups with {how} are not shown: keys came from the data and cost delta {self.delta:.3g}."
-
-
-def read_groups(frame: Frame, totals: Totals) -> Keys:
-    """The keys of all groups that an engine found."""
-    kinds = [type_of(expression, frame.relation.schema) for _, expression in frame.keys]
-    return in_utc(zip(*(column.tolist() for column in totals.keys), strict=True), kinds)
-
-
-def sort_groups(groups: Keys, places: Iterable[int]) -> tuple[Keys, list[int]]:
-    """The groups at these places that a constant can name, and their places, in the order of their names."""
-    named = sorted((place for place in places if _can_be_named(groups[place])), key=lambda i: _order(groups[i]))
-    return tuple(groups[place] for place in named[:MOST_KEYS]), named[:MOST_KEYS]
-
-
-def _can_be_named(key: tuple[Any, ...]) -> bool:
-    """Whether a constant can say the key: text with NUL and the least 64-bit integer have none on some engine."""
-    texts = (part for part in key if isinstance(part, str))
-    least = (part for part in key if isinstance(part, int) and part == -(2**63))
-    return not any("\x00" in text for text in texts) and not any(least)
-
-
-def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple((part is not None, type(part).__name__, part) for part in key)
+        return make_note(f"tables.note_{'few_people' if self.few else 'little_weight'}", delta=f"{self.delta:.3g}")

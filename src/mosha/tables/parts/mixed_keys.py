@@ -6,12 +6,12 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mosha.core.event import Event
 from mosha.core.randomness import Rng
-from mosha.tables.parts.keys import MOST_KEYS, KeySelection
+from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.part import Frame, Rows, within
+from mosha.tables.parts.shown_groups import MOST_KEYS
 
 __all__ = ["MixedKeys"]
 
@@ -50,7 +50,7 @@ class MixedKeys:
         return self.selection.note()
 
 
-def _combine(frame: Frame, listed: Mapping[str, Sequence[Any]], shown: Rows, places: Mapping[str, int]) -> Rows:
+def _combine(frame: Frame, listed: Mapping[str, Sequence[object]], shown: Rows, places: Mapping[str, int]) -> Rows:
     """The combinations, sorted by the public keys as they are listed, then by the private ones."""
     names = [name for name, _ in frame.keys]
     public = [name for name in names if name in listed]

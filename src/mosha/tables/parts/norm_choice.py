@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,15 @@ from mosha.connect.plan.aggregation import Norms
 from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
+from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
+from mosha.tables.mechanisms.heavy_tail import extend_tail
+from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.bounds import FEW_GROUPS
-from mosha.tables.parts.heavy_tail import extend_tail
 from mosha.tables.parts.part import Frame, Keys
-from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["LITTLE", "Chosen", "NormChoice", "bounded_note", "people_above", "share_for_bounds", "thresholds"]
 
@@ -71,7 +73,8 @@ class Chosen:
     """A norm in units of the leader, and what was bought with it: a noisy number of persons above `mark`.
 
     `above` is the sum of `buckets` noisy counts (see `tail_counts.md`); `mark` is the first threshold from the norm on.
-    `cut` is an estimate of what the bound takes away, as a share of what it leaves (`heavy_tail`).
+    `cut` is an estimate of what the bound takes away, as a share of what it leaves, and `most` what it may well take
+    (`heavy_tail`).
     """
 
     norm: int
@@ -80,20 +83,25 @@ class Chosen:
     buckets: int
     order: int = 1
     cut: float = 0.0
+    most: float = 0.0
 
     @property
     def plain(self) -> list[float]:
         """As a release holds it."""
-        return [float(self.mark), self.above, float(self.buckets), self.cut]
+        return [float(self.mark), self.above, float(self.buckets), self.cut, self.most]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A norm, the error that it promises (what it cuts, and a bar of noise), and what it cuts over what it leaves."""
+    """A norm, the error that it promises (what it cuts, and a bar of noise), and what it cuts over what it leaves.
+
+    `cut` is what is expected, `most` what may well be.
+    """
 
     norm: int
     cost: float
     cut: float
+    most: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,9 @@ class NormChoice:
         best = found[order]
         place = int(np.searchsorted(marks, best.norm))
         tail = sums[place + 1 :]
-        return Chosen(best.norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail), order, best.cut)
+        return Chosen(
+            best.norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail), order, best.cut, best.most
+        )
 
     def _best(
         self,
@@ -173,18 +183,22 @@ class NormChoice:
             norm = round(leader.magnitude * math.pow(_UNTOLD, 1 / (1 if others is None else 2)))
             return Candidate(norm, _BARS * spread(float(norm)), UNKNOWN)
         scale = float(self.scale)
-        people = extend_tail(people, noisy[:-1], marks, scale)
-        sums = middles
+        tail = extend_tail(people, noisy[:-1], marks, scale)
+        people, sums = tail.expected, middles
         if others is not None and totals is not None:
-            totals = extend_tail(totals, others[:-1], marks, scale)
+            totals = extend_tail(totals, others[:-1], marks, scale).expected
             sums = _match_totals(people, totals, middles, leader.magnitude)
         last = marks[int(np.flatnonzero(people)[-1])] if people.any() else marks[0]
         found = []
         for norm in _candidates(marks[0], last):
             lost = float(np.sum(people * sums * (1 - np.minimum(1.0, norm / middles))))
-            share = lost / max(float(np.sum(people * sums)) - lost, 1.0)
-            found.append(Candidate(norm, lost / count + _BARS * spread(float(norm)), share))
-        return min(found, key=lambda candidate: candidate.cost)
+            left = max(float(np.sum(people * sums)) - lost, 1.0)
+            found.append(Candidate(norm, lost / count + _BARS * spread(float(norm)), lost / left))
+        best = min(found, key=lambda candidate: candidate.cost)
+        extra = np.maximum(tail.largest - people, 0.0)
+        beyond = extra * sums * (1 - np.minimum(1.0, best.norm / middles))
+        left = max(float(np.sum(people * sums * np.minimum(1.0, best.norm / middles))), 1.0)
+        return replace(best, most=best.cut + float(beyond.sum()) / left)
 
     @property
     def scale(self) -> Fraction:
@@ -250,40 +264,44 @@ def people_above(choice: NormChoice, above: float, buckets: int, confidence: flo
     return max(0.0, above - width), max(0.0, above + width)
 
 
+def _add_share(said: Phrase, cut: float, most: float) -> Phrase:
+    """The same words, and what share the bound cuts."""
+    if cut <= 0 and most <= 0:
+        return said
+    about = f"{cut / (1 + cut):.1%}"
+    if most <= 1.5 * cut:
+        return make_note("tables.note_cut", said=said, about=about)
+    return make_note("tables.note_cut_slowly", said=said, about=about, most=f"{most / (1 + most):.1%}")
+
+
 def bounded_note(
-    most: str, choice: NormChoice | None, tail: tuple[str, float, int, float] | None = None, *, whole: bool = False
-) -> str:
+    most: Phrase,
+    choice: NormChoice | None,
+    tail: tuple[Phrase, float, int, float, float] | None = None,
+    *,
+    how: Literal["scaled", "picked", "cut"] = "scaled",
+) -> Phrase:
     """What an answer says about the bound: `most` is the bound with its unit, `tail` what was bought with it.
 
     Args:
         most: the bound, in words.
         choice: how it was bought; None where it was declared.
-        tail: a mark in words, the noisy number of persons above it with the number of buckets it is made of, and the
-            estimate of what is cut as a share of what is left.
-        whole: whether whole rows are picked at random and not scaled down.
+        tail: a mark in words, the noisy number of persons above it with the number of buckets it is made of, and
+            what is cut as a share of what is left: by an estimate, and at most, as far as can be said.
+        how: what happens to more: it is scaled down, some whole rows are picked at random, or the rest is cut.
     """
-    how = "of larger parts some are picked at random" if whole else "larger parts are scaled down"
+    way = phrase(f"tables.how_{how}")
     if choice is None:
-        return (
-            f"Nobody counts for more than {most}, as declared: {how}, and the answer and its "
-            "error bars are about what is left."
-        )
-    said = f"Nobody counts for more than {most} (chosen with {choice.share:.0%} of the budget): {how}."
+        return make_note("tables.note_bound_declared", most=most, how=way)
+    said = make_note("tables.note_bound_bought", most=most, share=f"{choice.share:.0%}", how=way)
     if tail is None:
         return said
-    mark, above, buckets, cut = tail
+    mark, above, buckets, cut, most_cut = tail
     low, high = people_above(choice, above, buckets)
     if cut == UNKNOWN:
-        return (
-            f"{said} There were too few people for this budget to choose a bound by: it is one for all tables, and "
-            "error bars do not say what it cuts. Declare a limit that you know, Person(column, at_most=...)."
-        )
-    share = f" About {cut / (1 + cut):.1%} is cut, by an estimate that error bars of counts and sums include."
-    said += share if cut > 0 else ""
+        return make_note("tables.note_too_few", said=said)
+    said = _add_share(said, cut, most_cut)
     if high < 1:
         return said
-    return (
-        f"{said} Between {math.floor(low):,} and {math.ceil(high):,} people (95%) have more than {mark}; no error bar "
-        "can cover one person with any number of rows: a limit that you declare, Person(column, at_most=...), says "
-        "what is counted."
-    )
+    between = {"low": f"{math.floor(low):,}", "high": f"{math.ceil(high):,}"}
+    return make_note("tables.note_above", said=said, mark=mark, **between)

@@ -20,26 +20,36 @@ from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential, Pure
-from mosha.core.number import real, strict_probability
+from mosha.core.language import make_note, phrase
+from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
 from mosha.noise import LARGEST_SCALE
+from mosha.tables.mechanisms.quantile_width import (
+    CONFIDENCE,
+    find_windows,
+    guess_rows,
+    noise_scales,
+    noisy_note,
+    tallest_height,
+)
+from mosha.tables.mechanisms.rank_choice import FARTHEST, Pieces, Ranked, descend, farthest_score, rank_errors
+from mosha.tables.mechanisms.shares import choice_epsilon, pure_epsilon
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.assumptions import Guess
-from mosha.tables.parts.bought_range import SHARE_FOR_RANGES, RangeChoice, range_note
+from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.bounds import Limits, limits_of
 from mosha.tables.parts.key_values import as_engines_do
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note
+from mosha.tables.parts.norm_choice import NormChoice, bounded_note, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
-from mosha.tables.parts.quantile_width import CONFIDENCE, noise_scales, tallest_height, window
-from mosha.tables.parts.rank_choice import FARTHEST, Pieces, Ranked, descend, farthest_score, rank_errors
-from mosha.tables.parts.shares import choice_epsilon, pure_epsilon
 
-__all__ = ["Quantile", "QuantilesPart", "maximum", "median", "minimum", "quantile"]
+__all__ = ["Quantile", "QuantilesPart"]
 
 POINTS = 20
-BLOCK = 1 << 16
+AT_ONCE = 1 << 13
+"""So many groups have their windows found together."""
+
 EVERYTHING = 1 << 100
 MOST_CELLS = 1 << 33
 Integers = NDArray[np.int64]
@@ -70,36 +80,6 @@ class Quantile(Aggregate):
         """The first and the last candidate, in grid units."""
         low, high = (math.floor(edge * 2.0**self.exponent + 0.5) for edge in self.measured.between)
         return low, high
-
-
-def quantile(column: Any, at: float, *, between: Any = None, bars: str = "rows") -> Quantile:
-    """The quantile `at` (0.5: the median) of a column whose values are clamped into [low, high].
-
-    Its error bar is a number of rows, which costs nothing; bars="values" buys one in the unit of the column instead,
-    with half of the budget.
-    """
-    share = real("at", at)
-    if bars not in ("rows", "values"):
-        raise InvalidParameter("tables.quantile_bars", parameter="bars")
-    if not 0 <= share <= 1:
-        raise InvalidParameter("tables.quantile_share", parameter="at")
-    nearest = Fraction(share).limit_denominator(1000)
-    return Quantile(Measured.of_column("quantile", column, between), nearest, in_values=bars == "values")
-
-
-def median(column: Any, *, between: Any = None, bars: str = "rows") -> Quantile:
-    """The median of a column whose values are clamped into [low, high]."""
-    return quantile(column, 0.5, between=between, bars=bars)
-
-
-def minimum(column: Any, *, between: Any = None, bars: str = "rows") -> Quantile:
-    """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
-    return quantile(column, 0.01, between=between, bars=bars)
-
-
-def maximum(column: Any, *, between: Any = None, bars: str = "rows") -> Quantile:
-    """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
-    return quantile(column, 0.99, between=between, bars=bars)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +128,7 @@ class QuantilesPart:
 
     def fill_ranges(self, ranges: Mapping[str, Any]) -> QuantilesPart:
         """With the range that was bought."""
-        bought = {key: (float(low), float(high)) for key, (low, high) in ranges.items()}
+        bought = {key: (float(low), float(high)) for key, (low, high, *_) in ranges.items()}
         return replace(self, aggregates={name: q.fill_ranges(bought) for name, q in self.aggregates.items()})
 
     @property
@@ -231,7 +211,7 @@ class QuantilesPart:
             norm = self.choice.choose(frame, frame.keys, Rows(), {1: lambda bound: bound / self.epsilon}, rng).norm
         if self.ranges is not None:
             measured = self._first.measured
-            ranges = {measured.key: list(self.ranges.choose(frame, measured, self.limits, rng))}
+            ranges = {measured.key: self.ranges.choose(frame, measured, self.limits, rng)}
             asked = self.fill_ranges(ranges)
         weight, bits = self._weight(norm)
         points, ranked = asked.points(frame, norm, rng)
@@ -241,6 +221,16 @@ class QuantilesPart:
             "norm": norm, "weight": weight / (1 << bits), "ranges": ranges,
             "windows": asked.around(ranked, points, weight, rng),
         }  # fmt: skip
+
+    def rehearse(self, frame: Frame, key: bytes, rng: Rng) -> None:
+        """Ask with the least and the largest bound and range that can be bought, near and far from the quantiles."""
+        del key, rng
+        marks = thresholds()
+        for between in EXTREMES if self.ranges is not None else (self._first.measured.between,):
+            asked = self.fill_ranges({self._first.measured.key: between})
+            for norm in (marks[0], marks[-1]) if self.choice is not None else (self.limits.norm,):
+                for closer in (1, EVERYTHING):
+                    answer(asked.question(frame, norm, closer))
 
     def points(self, frame: Frame, norm: int | None, rng: Rng) -> tuple[dict[Fraction, Integers], Ranked]:
         """The quantiles of all groups, in grid steps from the first, and the cells around them.
@@ -253,12 +243,12 @@ class QuantilesPart:
         edges: list[int] = []
         closer = 1
         while True:
-            ranked = _ranked(frame, answer(self.question(frame, norm, closer)))
-            edges = edges or _blocks(ranked.starts)
+            ranked = _rank(frame, answer(self.question(frame, norm, closer)))
+            edges = edges or ranked.cut_blocks()
             found = found or [{} for _ in edges[1:]]
             done = True
             for points, first, last in zip(found, edges[:-1], edges[1:], strict=True):
-                pieces = Pieces.whole(ranked.take(first, last), (0, self._size - 1))
+                pieces = Pieces.from_ranked(ranked.take(first, last), (0, self._size - 1))
                 whole = (Fraction(0), Fraction(1))
                 done &= descend(pieces, self._shares, whole, scale, points, self._size, rng)
             if done:
@@ -271,16 +261,14 @@ class QuantilesPart:
         if self.wide is None:
             return [[] for _ in range(groups)]
         scales = {share: noise_scales(weight, share, self.wide) for share in self._windows}
-        found = []
-        for group in range(groups):
-            mine = slice(int(ranked.starts[group]), int(ranked.starts[group + 1]))
-            cells, counts = ranked.cells[mine], ranked.counts[mine]
-            each = (
-                window(cells, counts, share, int(points[share][group]), (0, self._size - 1), scales[share], rng) + 1
-                for share in self._windows
-            )
-            found.append([math.ldexp(wide, -self._first.exponent) for wide in each])
-        return found
+        found = np.zeros((groups, len(scales)), np.int64)
+        for first in range(0, groups, AT_ONCE):
+            some = slice(first, min(first + AT_ONCE, groups))
+            rows = ranked.take(some.start, some.stop)
+            for place, (share, scale) in enumerate(scales.items()):
+                at, span = points[share][some], (0, self._size - 1)
+                found[some, place] = find_windows(rows.cells, rows.counts, rows.starts, share, at, span, scale, rng) + 1
+        return np.ldexp(found.astype(np.float64), -self._first.exponent).tolist()  # type: ignore[no-any-return]
 
     def _rank_errors(self, span: tuple[int, int], weight: float, confidence: float) -> dict[Fraction, float]:
         """How far the rank of each quantile may be off, in the unit of `weight`."""
@@ -299,11 +287,11 @@ class QuantilesPart:
         """In rows: between the answer and the true quantile lie at most so many, with this confidence.
 
         In values where windows were bought: the true quantile lies in the window, with a confidence of 0.95; for a
-        greater one the bar is the whole range. A forecast is in rows, for windows are data.
+        greater one the bar is the whole range. A forecast assumes that values are spread evenly over their range.
         """
         asked = self.fill_ranges(noisy.get("ranges", {}))._first  # noqa: SLF001
         rows = self._rank_errors(asked.points, float(noisy["weight"]), confidence)
-        groups, windows = len(noisy["points"]), noisy.get("windows")
+        groups, windows = len(noisy["points"]), noisy.get("windows", noisy.get("guessed"))
         bars = {name: np.full(groups, rows[q.at]) for name, q in self.aggregates.items()}
         whole = asked.measured.between[1] - asked.measured.between[0]
         for name, q in self.aggregates.items():
@@ -313,24 +301,33 @@ class QuantilesPart:
         return bars
 
     def assume(self, frame: Frame, guess: Guess) -> Noisy:
-        norm = guess.norm(self.limits)
+        norm, measured = guess.norm(self.limits), self._first.measured
+        ranges = {measured.key: list(guess.range(measured))} if self.ranges is not None else {}
+        low, high = self.fill_ranges(ranges)._first.measured.between  # noqa: SLF001
         weight, bits = self._weight(norm)
-        return {"points": [[0.0] * len(self._shares)] * frame.groups, "weight": weight / (1 << bits)}
+        wide = self.wide or math.inf
+        rows = [guess_rows(noise_scales(weight, at, wide), at.denominator << bits) for at in self._windows]
+        windows = [(high - low) * min(1.0, each / (guess.rows or math.ulp(0.0))) for each in rows]
+        return {
+            "points": [[low] * len(self._shares)] * frame.groups, "norm": norm, "weight": weight / (1 << bits),
+            "ranges": ranges, "guessed": [windows] * frame.groups,
+        }  # fmt: skip
 
     def notes(self, noisy: Noisy) -> list[str]:
-        notes = []
+        notes: list[str] = []
         if in_rows := [name for name, q in self.aggregates.items() if not q.in_values]:
-            notes.append(
-                f"The error bars of {', '.join(in_rows)} are in rows between the answer and the true quantile; "
-                "bars='values' buys them in the unit of the column."
-            )
+            notes.append(make_note("tables.note_bars_in_rows", names=", ".join(in_rows)))
         if self._windows:
-            notes.append("Half of the budget of the quantiles bought error bars of 95% in the unit of the column.")
+            notes.append(make_note("tables.note_bars_bought"))
+            low, high = self.fill_ranges(noisy["ranges"])._first.measured.between  # noqa: SLF001
+            bars = self.errors(noisy, CONFIDENCE)
+            for name in (name for name, q in self.aggregates.items() if q.in_values and noisy.get("windows")):
+                notes += noisy_note(name, bars[name], high - low)
         extreme = [name for name, q in self.aggregates.items() if q.at in (Fraction(1, 100), Fraction(99, 100))]
         if extreme:
-            notes.append(f"{', '.join(extreme)}: the quantile at 0.01 or 0.99, in place of the extreme value itself.")
+            notes.append(make_note("tables.note_extremes", names=", ".join(extreme)))
         if self.limits.by_person:
-            notes.append(bounded_note(f"{noisy['norm']} rows", self.choice))
+            notes.append(bounded_note(phrase("tables.most_rows", count=str(noisy["norm"])), self.choice))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def sql(self, frame: Frame) -> str:
@@ -345,26 +342,21 @@ def _levels(quantiles: int) -> int:
     return quantiles.bit_length()
 
 
-def _ranked(frame: Frame, totals: Totals) -> Ranked:
+def _rank(frame: Frame, totals: Totals) -> Ranked:
     """The cells of each group that is shown, in the order of the groups."""
     owner = _owners(frame, totals.keys, len(totals))
     return Ranked.of(owner, totals["cell"], totals["rows"], totals["upto"], totals["total"], frame.groups)
 
 
-def _blocks(starts: Integers) -> list[int]:
-    """Where to cut the groups, so that each block has about BLOCK cells and the last ends with the last group."""
-    cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), BLOCK), side="left").tolist()
-    few = range(0, len(starts) - 1, BLOCK)  # groups without cells take room as well
-    return sorted({0, *cuts, *few, len(starts) - 1})
-
-
-def _owners(frame: Frame, keys: Sequence[NDArray[Any]], rows: int) -> Integers:
+def _owners(frame: Frame, keys: Sequence[NDArray[np.generic]], rows: int) -> Integers:
     """The place of each row's group among the groups that are shown, -1 for others."""
     if not frame.keys:
         return np.zeros(rows, np.int64)
     groups = frame.only or ()
     if len(keys) == 1 and keys[0].dtype == np.int64 and (None,) not in groups:
-        return find_numbers(np.array([value for (value,) in groups], np.int64), keys[0])
+        first = np.flatnonzero(np.concatenate([[True], keys[0][1:] != keys[0][:-1]])[:rows])  # of a run of equal keys
+        found = find_numbers(np.array([value for (value,) in groups], np.int64), keys[0][first])
+        return np.repeat(found, np.diff(first, append=rows))
     place = {as_engines_do(group): i for i, group in enumerate(groups)}
     if len(keys) == 1:
         alone = {key: i for (key,), i in place.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any
 
@@ -17,21 +18,25 @@ from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import Parallel
+from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
+from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
+from mosha.tables.mechanisms.shares import noise_multiplier, pure_epsilon
 from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Sum
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
-from mosha.tables.parts.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
-from mosha.tables.parts.shares import noise_multiplier, pure_epsilon
 
 __all__ = ["Bought", "Sums", "compares_noises", "prefers_gaussian", "share_for_noise", "values_of"]
 
 MOST_CHANNELS = 16
 TOO_FEW = 8
 """In so many groups Gaussian noise cannot be better than the pure kind."""
+
+CERTAIN = 0.95
+"""How often what is said to be certain of a bound holds."""
 
 TYPICAL = 50
 """Rows of a person with much, where nothing is known before the bound is bought."""
@@ -123,6 +128,13 @@ class Sums:
         return tuple(self.aggregates)
 
     @property
+    def estimated(self) -> tuple[str, ...]:
+        """The aggregates whose bars hold an estimate of what a bound cuts that is bought: `tail_counts.md`."""
+        if self.choice is None:
+            return ()
+        return tuple(name for name, a in self.aggregates.items() if isinstance(a, Count | CountPersons | Sum))
+
+    @property
     def event(self) -> Event:
         return self.bought + self.noise_event
 
@@ -159,7 +171,7 @@ class Sums:
 
     def fill_ranges(self, ranges: Mapping[str, Any]) -> Sums:
         """With the ranges that were bought."""
-        bought = {key: (float(low), float(high)) for key, (low, high) in ranges.items()}
+        bought = {key: (float(low), float(high)) for key, (low, high, *_) in ranges.items()}
         return replace(self, aggregates={name: a.fill_ranges(bought) for name, a in self.aggregates.items()})
 
     def take(self, noisy: Noisy) -> Sums:
@@ -172,7 +184,7 @@ class Sums:
         ranges = {}
         if self.ranges is not None:
             for number in unknown(self.aggregates):
-                ranges[number.key] = list(self.ranges.choose(frame, number, self.limits, rng))
+                ranges[number.key] = self.ranges.choose(frame, number, self.limits, rng)
         asked = self.fill_ranges(ranges)
         if asked.choice is None:
             return asked, Bought(asked.limits.norm, ranges)
@@ -195,11 +207,18 @@ class Sums:
         asked, bought = self.buy(frame, rng)
         return asked.noisy(frame, key, bought.norm, rng) | bought.plain
 
-    def rehearse(self, frame: Frame, key: bytes) -> None:
-        """Ask with the least and the largest bounds and ranges that can be bought: a look knows none of them yet."""
+    def rehearse(self, frame: Frame, key: bytes, rng: Rng) -> None:
+        """Ask with the least and the largest bounds and ranges that can be bought: a look knows none of them yet.
+
+        Where whole rows are picked, `key` says which; a statement that holds nothing unknown is not asked again.
+        """
+        if self.choice is None and self.ranges is None and self.limits.truncation is None:
+            return
         unknowns = unknown(self.aggregates)
         for between in EXTREMES if unknowns else ((0.0, 1.0),):
             filled = self.fill_ranges({number.key: between for number in unknowns})
+            if unknowns:
+                replace(filled, ranges=None).buy(frame, rng)
             leader = by_own_norm(list(filled.values.values()))
             unit = leader.magnitude if leader is not None else 1
             for noise in [filled.noise, *([] if filled.other is None else [filled.other])]:
@@ -238,7 +257,7 @@ class Sums:
         channels = asked.read_channels(noisy)
         bars = {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
         tail = noisy.get("tail")
-        cut = tail[3] if tail and len(tail) > 3 else 0.0  # answers of earlier versions do not hold it
+        cut = max(tail[3:], default=0.0) if tail else 0.0  # answers of earlier versions hold less
         for name, aggregate in asked.aggregates.items():
             if cut > 0 and isinstance(aggregate, Count | CountPersons | Sum):
                 bars[name] = bars[name] + cut * np.abs(aggregate.answer(channels))
@@ -258,8 +277,8 @@ class Sums:
 
     def notes(self, noisy: Noisy) -> list[str]:
         noise = self.take(noisy).noise
-        kind = "Gaussian" if isinstance(noise, GaussianNoise) else "Laplace" if len(self.values) == 1 else "Box"
-        notes = [f"{kind} noise for {', '.join(self.names)}."]
+        kind = "gaussian" if isinstance(noise, GaussianNoise) else "laplace" if len(self.values) == 1 else "box"
+        notes: list[str] = [make_note(f"tables.note_{kind}", names=", ".join(self.names))]
         if self.limits.by_person and self.limits.truncation is None:
             tail = noisy.get("tail")
             told = None
@@ -269,19 +288,39 @@ class Sums:
                     tail[1],
                     int(tail[2]),
                     tail[3] if len(tail) > 3 else 0.0,
+                    tail[4] if len(tail) > 4 else 0.0,
                 )
             whole = self.counted and isinstance(noise, BoxNoise)
-            notes.append(bounded_note(self._most(noisy), self.choice, told, whole=whole))
-        return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
+            notes.append(bounded_note(self._most(noisy), self.choice, told, how="picked" if whole else "scaled"))
+        return notes + self._note_least(noisy) + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
-    def _most(self, noisy: Noisy) -> str:
+    def _note_least(self, noisy: Noisy) -> list[str]:
+        """What is certain where a bound was bought: `tail_counts.md`, "What is certain"."""
+        if self.counted:  # groups are shown because their noise is large
+            return []
+        asked, notes = self.take(noisy), list[str]()
+        channels = asked.read_channels(noisy)
+        for name in self.estimated:
+            aggregate = asked.aggregates[name]
+            if isinstance(aggregate, Sum) and (aggregate.measured.between[0] < 0 or not _is_own(asked, aggregate)):
+                continue
+            numbers, widths = aggregate.answer(channels), aggregate.error(channels, 2 * CERTAIN - 1)
+            said, whole = {"name": name, "confidence": f"{CERTAIN:.0%}"}, not isinstance(aggregate, Sum)
+            if len(numbers) > 1:
+                width = _write_floor(-float(np.max(widths)), whole=whole).removeprefix("-")
+                notes.append(make_note("tables.note_at_least_each", width=width, **said))
+            elif (least := float(numbers[0] - widths[0])) > 0:
+                notes.append(make_note("tables.note_at_least", least=_write_floor(least, whole=whole), **said))
+        return notes
+
+    def _most(self, noisy: Noisy) -> Phrase:
         """The bound on one person, in words."""
         asked = self.fill_ranges(noisy["ranges"])
         value, norm = by_own_norm(list(asked.values.values())), float(noisy["norm"])
         aggregate = next(iter(asked.aggregates.values()))
         if isinstance(value, Clamped) and isinstance(aggregate, Sum):
-            return f"{norm * value.magnitude * aggregate.measured.grid:.6g} in a sum"
-        return f"{norm:.6g} {'groups' if _counts_people(self.values) else 'rows'}"
+            return phrase("tables.most_in_sum", count=f"{norm * value.magnitude * aggregate.measured.grid:.6g}")
+        return phrase(f"tables.most_{'groups' if _counts_people(self.values) else 'rows'}", count=f"{norm:.6g}")
 
     def sql(self, frame: Frame) -> str:
         return explain(self.question(frame, self.limits.norm or 1, bytes(32))[0])
@@ -294,6 +333,18 @@ def values_of(aggregates: Mapping[str, Additive]) -> dict[str, Value]:
     }
     sums = [a for a in aggregates.values() if isinstance(a, Sum) and not a.is_made_of(others)]
     return others | {name: value for a in sums for name, value in a.channels().items()}
+
+
+def _write_floor(number: float, *, whole: bool) -> str:
+    """A number rounded down: to a whole one, or to six digits."""
+    if whole:
+        return f"{math.floor(number):,}"
+    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(number):,f}"
+
+
+def _is_own(asked: Sums, aggregate: Sum) -> bool:
+    """Whether a sum has a channel of its own, whose parts are scaled down and not moved."""
+    return set(aggregate.channels()) <= set(asked.values)
 
 
 def _counts_people(values: Mapping[str, Value]) -> bool:
@@ -339,7 +390,7 @@ def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: B
     return gaussian.deviation(reach[1]) < box.deviation(reach[0])
 
 
-def _column(totals: Any, groups: int) -> Any:
+def _column(totals: object, groups: int) -> Any:
     """Exact integers of 64 bits or any size; a relation without rows has no group, and sums of zero."""
     column = np.asarray(totals)
     return column if len(column) == groups else np.zeros(groups, np.int64)

@@ -15,13 +15,14 @@ from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential
+from mosha.core.language import make_note
 from mosha.core.randomness import Rng
 from mosha.exact.grid import enlarge_scale
 from mosha.noise import exponential_choice
+from mosha.tables.mechanisms.shares import choice_epsilon
 from mosha.tables.parts.bounds import Limits, limits_of
 from mosha.tables.parts.part import Frame
 from mosha.tables.parts.part import Rows as Keys
-from mosha.tables.parts.shares import choice_epsilon
 
 __all__ = ["TopSelection"]
 
@@ -75,4 +76,4 @@ class TopSelection:
         return tuple(candidates[place] for place in chosen)
 
     def note(self) -> str:
-        return "Half of the budget chose which values are shown, the other half counted them."
+        return make_note("tables.note_top")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sqlglot import exp
 
+from mosha.connect.language.cases import when
 from mosha.connect.language.checking import is_loose, is_number, type_of
-from mosha.connect.language.expression import Call, Column, Expression, lit, when
+from mosha.connect.language.expression import Call, Column, Expression, lit
 from mosha.connect.language.schema import Type
+from mosha.core.options import QuantileBars
 from mosha.tables import aggregates as tables
-from mosha.tables.aggregates import Aggregate
-from mosha.tables.parts.quantiles import maximum, minimum, quantile
+from mosha.tables.aggregates import Aggregate, maximum, minimum, quantile
 from mosha.tables.sql.query_range import Range, find_range
 from mosha.tables.sql.scalar import Refused, Scope, constant, name_of, scalar
 
@@ -30,7 +30,7 @@ class Context:
     scope: Scope
     persons: frozenset[str]
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    bars: str = "rows"
+    bars: QuantileBars = "values"
     given: Expression | None = None
 
     def find_bounds(self, node: exp.Expression, what: str) -> tuple[Expression, Range]:
@@ -195,7 +195,7 @@ AGGREGATES: dict[type[exp.Expression], Callable[[exp.Expression, Context], Aggre
 }
 
 
-def is_aggregate(node: Any) -> bool:
+def is_aggregate(node: object) -> bool:
     """Whether this very node is an aggregate (WITHIN GROUP and FILTER hold one, and are one themselves)."""
     return isinstance(node, exp.AggFunc | exp.WithinGroup | exp.Filter)
 

@@ -75,6 +75,11 @@ READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     exp.Order: ("expressions",),
     exp.Ordered: ("this", "desc", "nulls_first"),
     exp.Limit: ("expression",),
+    exp.StrPosition: ("this", "substr"),
+    exp.Replace: (*_BOTH, "replacement"),
+    exp.Window: ("this", "partition_by", "order", "over", "spec", "alias"),
+    **dict.fromkeys((exp.Ln, exp.Exp), _ONE),
+    **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.Pi), _NOTHING),
 }  # fmt: skip
 """The arguments that somebody reads, or refuses with a better word than could be said here."""
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlglot import exp
+
 from mosha.connect.plan.relation import list_steps
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import InvalidParameter, MoshaError, Refused
 from mosha.core.language import say
+from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.options import QuantileBars
 from mosha.core.unit import Person
 from mosha.tables.answer import Answer
 from mosha.tables.question import Question
-from mosha.tables.sql.query import statement
+from mosha.tables.sql.asked_first import AskedFirst, check_any_number, find_values, replace_values
+from mosha.tables.sql.parsing import parse
+from mosha.tables.sql.public_rows import read_public_statement
+from mosha.tables.sql.query import Statement, add_nearest, read_statement, statement
+from mosha.tables.sql.scalar import name_of
 from mosha.tables.table import Table
 
-__all__ = ["explain", "query"]
+__all__ = ["explain", "query", "read_steps"]
 
 
+@explain_wrong_calls
 def query(
     sql: str,
     /,
@@ -30,12 +39,14 @@ def query(
     key: str | None = None,
     deadline: float | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
-    keys: Mapping[str, Any] | None = None,
-    bars: str = "rows",
-    tables: Mapping[str, Any] | None = None,
-    **named: Any,
+    keys: Mapping[str, object] | None = None,
+    bars: QuantileBars = "values",
+    tables: Mapping[str, object] | None = None,
+    **named: object,
 ) -> Answer | str:
     """Answer a SELECT about protected tables; EXPLAIN shows what would run and its price instead.
+
+    A SELECT about public tables alone is answered exactly: it costs nothing and needs no account.
 
     Args:
         sql: one SELECT.
@@ -50,20 +61,33 @@ def query(
         ranges: the declared (low, high) of columns, in place of CLAMP(column, low, high).
         keys: the public groups of columns, in place of WHERE column IN (...); "from_data" for a column whose groups are
             to come from the data although they are declared.
-        bars: "values" buys error bars of medians and percentiles in the unit of their column, with half of their price;
-            in "rows" they cost nothing.
+        bars: of medians and percentiles: half of their price buys them in the unit of the column ("values"); in "rows"
+            they cost nothing.
         tables: the tables that FROM may name, by name: for names such as rows or key, which are options here.
         named: the same, one by one: protected ones, and public ones from `mosha.tables.public_table`.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
+    >>> visits = mosha.protect({"days": [3, 5, 2]}, unit=mosha.Row(), account=account)
+    >>> sql = "SELECT COUNT(*) AS n, AVG(CLAMP(days, 0, 30)) AS days FROM visits"
+    >>> list(query(sql, epsilon=1, visits=visits).columns)
+    ['n', 'days']
     """
     options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
     options |= {"confidence": confidence, "rows": rows, "key": key, "deadline": deadline}
     from_ = _named_tables(tables, named, options | {"ranges": ranges, "keys": keys, "bars": bars})
+    if (known := read_public_statement(sql, from_)) is not None:
+        return known.explain(statements=True) if known.explained else known.answer(deadline=deadline)
+    if (steps := read_steps(sql, from_, ranges, keys, bars)) is not None:
+        prices = {name: options.pop(name) for name in ("epsilon", "delta", "rho")}
+        return steps.explain(prices, statements=True) if steps.explained else steps.answer(prices, **options)
     checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
     if checked.explained:
         return _say_paths(checked.question, from_) + checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
     return checked.answer(checked.question.release(**options))
 
 
+@explain_wrong_calls
 def explain(
     sql: str,
     /,
@@ -72,24 +96,74 @@ def explain(
     delta: float = 0.0,
     rho: float | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
-    keys: Mapping[str, Any] | None = None,
-    bars: str = "rows",
+    keys: Mapping[str, object] | None = None,
+    bars: QuantileBars = "values",
     statements: bool = False,
-    tables: Mapping[str, Any] | None = None,
-    **named: Any,
+    tables: Mapping[str, object] | None = None,
+    **named: object,
 ) -> str:
     """What a query does, in a few sentences, or with `statements` the bounded SQL that runs; nothing is spent.
 
     Takes what `query` takes, but for what concerns a payment.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"days": [3, 5, 2]}, unit=mosha.Row())
+    >>> print(explain("SELECT COUNT(*) FROM visits", epsilon=1, visits=visits).splitlines()[1])
+    Laplace noise for count(*).
     """
     options = {"epsilon": epsilon, "delta": delta, "rho": rho, "ranges": ranges, "keys": keys, "bars": bars}
     from_ = _named_tables(tables, named, options)
+    if (known := read_public_statement(sql, from_)) is not None:
+        return known.explain(statements=statements)
+    if (steps := read_steps(sql, from_, ranges, keys, bars)) is not None:
+        return steps.explain({"epsilon": epsilon, "delta": delta, "rho": rho}, statements=statements)
     checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
     explained = checked.question.explain(epsilon=epsilon, delta=delta, rho=rho, statements=statements)
     return _say_paths(checked.question, from_) + explained
 
 
-def _say_paths(question: Question, tables: Mapping[str, Any]) -> str:
+def read_steps(
+    sql: str,
+    tables: Mapping[str, object],
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    keys: Mapping[str, object] | None = None,
+    bars: QuantileBars = "values",
+) -> AskedFirst | None:
+    """The query as several questions, where it holds numbers about all people; None where it holds none."""
+    try:
+        select, explained = parse(sql)
+        nodes = find_values(select, tables)
+    except MoshaError:  # told by who reads the query whole
+        return None
+    if not nodes:
+        return None
+
+    def read(numbers: Sequence[float | None]) -> Statement:
+        again, _ = parse(sql)
+        replace_values(find_values(again, tables), numbers)
+        return read_statement(again, tables, ranges, keys, bars)
+
+    try:
+        values = tuple(_read_value(node, tables, ranges) for node in nodes)
+        read([1.0] * len(nodes))
+        check_any_number(read, [text for text, _ in values])
+    except Refused as refusal:
+        add_nearest(refusal, sql, tables, ranges, keys)
+        raise
+    return AskedFirst(values, read, explained)
+
+
+def _read_value(
+    node: exp.Subquery, tables: Mapping[str, object], ranges: Mapping[str, tuple[float, float]] | None
+) -> tuple[str, Statement]:
+    """The text of a number about all people, and its question."""
+    inside = node.this.copy()
+    known = {column.name for column in inside.find_all(exp.Column)}
+    own = {name: ends for name, ends in (ranges or {}).items() if name in known}
+    return name_of(node), read_statement(inside, tables, own)
+
+
+def _say_paths(question: Question, tables: Mapping[str, object]) -> str:
     """How each row of a database finds its person, and what one person may contribute, in sentences."""
     read = {id(step) for step in list_steps(question.relation)}
     lines = []
@@ -104,7 +178,7 @@ def _say_paths(question: Question, tables: Mapping[str, Any]) -> str:
     return "".join(lines)
 
 
-def _named_tables(tables: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def _named_tables(tables: object, named: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any]:
     """All tables by their names; one that was given under the name of an option is told where it goes."""
     clash = next((name for name, value in {**options, "tables": tables}.items() if isinstance(value, Table)), None)
     if clash is not None:

@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from mosha.connect.language.expression import lit
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
+from mosha.core.options import JoinName
 from mosha.tables.sql.scalar import Refused, name_of, scalar
 from mosha.tables.sql.scope import Scope, check_new
 
@@ -26,6 +28,7 @@ class Piece:
     on: tuple[exp.Expression, ...] = ()
     using: tuple[str, ...] = ()
     text: str = ""
+    cross: bool = False
 
 
 @dataclass
@@ -88,17 +91,22 @@ def _list_candidates(waiting: list[Piece]) -> Iterator[Piece]:
 
 
 def _join_piece(scope: Scope, piece: Piece, assembly: _Assembly) -> Scope:
-    check_new(piece.alias, scope.names, "two tables of FROM")
+    check_new(piece.alias, scope.names, "tables.sql_two_tables")
     piece = _filter_outer(piece, assembly)
     other = piece.scope
     pairs, used = _find_pairs(scope, piece, other, assembly)
+    if not pairs and piece.cross and other.base is None and (scope.base is None or scope.relation.person is not None):
+        name = f"beside {piece.alias}"  # every row meets every public one; the person's rows are bounded afterwards
+        scope, other = scope.compute({name: lit(1)}), other.compute({name: lit(1)})
+        other = replace(other, names={**other.names, name: {name: name}})
+        pairs = {name: name}
     if not pairs:
         raise (
             Refused("tables.sql_join_condition")
             if not piece.on
             else Refused("tables.sql_join_compares", text=piece.text)
         )
-    how = "left" if piece.outer else "inner"
+    how: JoinName = "left" if piece.outer else "inner"
     joined = join_scopes(scope, other, pairs, how, keep_left=frozenset(piece.using), alias=piece.alias)
     assembly.conditions = [part for part in assembly.conditions if part not in used]
     return joined
@@ -124,7 +132,7 @@ def _names_alone(node: exp.Expression, piece: Piece, assembly: _Assembly) -> boo
 
 
 def join_scopes(
-    scope: Scope, other: Scope, pairs: Mapping[str, str], how: str, *, keep_left: frozenset[str], alias: str
+    scope: Scope, other: Scope, pairs: Mapping[str, str], how: JoinName, *, keep_left: frozenset[str], alias: str
 ) -> Scope:
     """Two scopes side by side, where the pairs of columns (by their names in the plan) are equal.
 
@@ -185,7 +193,7 @@ def _check_persons(scope: Scope, other: Scope, pairs: Mapping[str, str]) -> None
     raise Refused("tables.sql_join_person", wanted=wanted)
 
 
-def _join_rows(scope: Scope, other: Scope, pairs: Mapping[str, str], how: str) -> Relation:
+def _join_rows(scope: Scope, other: Scope, pairs: Mapping[str, str], how: JoinName) -> Relation:
     if other.base is None:
         by_person = scope.relation.person is not None or scope.base is None
         return scope.relation.join_public(other.relation, dict(pairs), at_most=None if by_person else 1, how=how)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any
 
 import sqlglot
@@ -12,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from mosha.core.errors import MoshaError
 from mosha.tables.sql.aggregate import AGGREGATES, is_aggregate
+from mosha.tables.sql.windows import is_over_results
 
 __all__ = ["nearest"]
 
@@ -19,7 +21,7 @@ Attempt = Callable[[exp.Select], MoshaError | None]
 """Checks a SELECT as any other: what is wrong with it, or None."""
 
 _DROPPED = ("distinct", "windows", "qualify", "offset", "sample", "laterals", "into", "locks")
-_MOST_RANGES = 8
+_MOST_REPAIRS = 12
 _ANSWERED: Collection[Any] = AGGREGATES
 
 
@@ -33,29 +35,189 @@ def nearest(text: str, attempt: Attempt, person: str | None) -> str | None:
     """
     if not text.lstrip("( \n\t").upper().startswith(("SELECT", "WITH", "EXPLAIN")):
         return None
-    for rewrite in (_rewritten, lambda select: _join_on_person(_rewritten(select), person)):
-        try:
-            statements = sqlglot.parse(re.sub(r"(?i)^\s*explain\s", "", text), dialect="duckdb")
-        except (SqlglotError, RecursionError):
-            return None
-        select = _first(statements[0]) if len(statements) == 1 else None
-        if select is not None and (found := _add_ranges(rewrite(select), attempt)):
-            return found
+    asked = re.sub(r"(?i)^\s*explain\s", "", text)
+    rewrites: list[Callable[[exp.Select], exp.Select | None]] = [
+        _rewritten,
+        lambda select: _join_plainly(_rewritten(select)),
+        lambda select: _join_on_person(_rewritten(select), person),
+        lambda select: _join_plainly(_rewritten(select), joins="left out"),
+    ]
+    for choose in (lambda node: node if isinstance(node, exp.Select) else None, _first):
+        for rewrite in rewrites:
+            try:
+                statements = sqlglot.parse(asked, dialect="duckdb")
+            except (SqlglotError, RecursionError):
+                return None
+            select = choose(statements[0]) if len(statements) == 1 else None
+            changed = None if select is None else rewrite(select)
+            if changed is not None and (found := _settle(changed, attempt)):
+                return found
+    return _leave_out(asked, attempt, person)
+
+
+def _leave_out(text: str, attempt: Attempt, person: str | None) -> str | None:
+    """The query without the parts that are in the way: one of them where that is enough, or one kind after another."""
+    parsed = sqlglot.parse_one(text, dialect="duckdb")
+    whole = parsed if isinstance(parsed, exp.Select) else _first(parsed)
+    if whole is None:
+        return None
+    inside = [_split_subquery(inner) for inner in whole.find_all(exp.Select) if inner is not whole]
+    starts = [_rewritten(start.copy()) for start in (whole, *inside)]
+    for candidates in (_leave_out_one, partial(_leave_out_kinds, person=person)):
+        for start in starts:
+            for candidate in candidates(start):
+                if found := _settle(candidate, attempt):
+                    return found
     return None
 
 
-def _add_ranges(select: exp.Select, attempt: Attempt) -> str | None:
-    """The query where it is answered, after numbers without a range were given one."""
-    for _ in range(_MOST_RANGES):
+def _leave_out_one(select: exp.Select) -> Iterator[exp.Select]:
+    """The query, and then without one of its parts."""
+    yield select.copy()
+    for list_parts in (_list_nested, _list_items, _list_late, _list_tests):
+        for place in range(len(list_parts(select))):
+            alone = select.copy()
+            _remove(alone, list_parts(alone)[place])
+            yield alone
+
+
+def _leave_out_kinds(select: exp.Select, person: str | None) -> Iterator[exp.Select]:
+    """The query with fewer and fewer kinds of parts; the rows of its first table are counted in the end."""
+    for list_parts in (_list_nested, _list_late, _list_items, _list_tests, _list_joins):
+        for _ in list_parts(select):
+            _remove(select, list_parts(select)[-1])
+        if list_parts is _list_joins:
+            select.set("where", None)
+            for table in select.find_all(exp.Table):
+                table.set("db", None)
+        yield select.copy()
+        yield _join_on_person(select.copy(), person)
+
+
+def _split_subquery(inner: exp.Select) -> exp.Select:
+    """A subquery as a query of its own: what it compares with the query around it becomes its groups."""
+    alone = inner.copy()
+    own = {table.alias_or_name.lower() for table in alone.find_all(exp.Table)}
+    keys, kept = [], []
+    for part in _list_conditions(alone):
+        sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+        if sides and all(isinstance(side, exp.Column) for side in sides):
+            keys.append(next((side for side in sides if side.table.lower() in own), part.this))
+        else:
+            kept.append(part.copy())
+    alone.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+    if keys and not alone.args.get("group"):
+        alone.set("expressions", [*(key.copy() for key in keys), *alone.expressions])
+        alone.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+    return alone
+
+
+def _list_conditions(select: exp.Select) -> list[exp.Expr]:
+    where = select.args.get("where")
+    return [] if where is None else list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+
+
+def _list_nested(select: exp.Select) -> list[exp.Expr]:
+    """The conditions that hold a subquery."""
+    return [part for part in _list_conditions(select) if part.find(exp.Select)]
+
+
+def _list_tests(select: exp.Select) -> list[exp.Expr]:
+    """The conditions that say nothing of how tables are joined."""
+    parts = _list_conditions(select)
+    return [part for part in parts if not (isinstance(part, exp.EQ) and isinstance(part.expression, exp.Column))]
+
+
+def _list_late(select: exp.Select) -> list[exp.Expr]:
+    return [part for name in ("having", "order", "limit") if (part := select.args.get(name)) is not None]
+
+
+def _list_items(select: exp.Select) -> list[exp.Expr]:
+    return list(select.expressions)
+
+
+def _list_joins(select: exp.Select) -> list[exp.Expr]:
+    return list(select.args.get("joins") or [])
+
+
+def _remove(select: exp.Select, part: exp.Expr) -> None:
+    """Leave a part of a query out; what is left without an item counts rows."""
+    if part.arg_key == "expressions" and part.parent is select:
+        if len(select.expressions) == 1:
+            part.replace(exp.Count(this=exp.Star()))
+            select.set("group", None)
+        else:
+            _leave_out_key(select, part)
+        return
+    conditions = _list_conditions(select)
+    if any(part is condition for condition in conditions):
+        kept = [condition.copy() for condition in conditions if condition is not part]
+        select.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+    else:
+        part.pop()
+
+
+def _leave_out_key(select: exp.Select, item: exp.Expr) -> None:
+    """Leave an item out, and the key and the order that it stands for."""
+    texts = {(item.this if isinstance(item, exp.Alias) else item).sql(), item.alias_or_name}
+    item.pop()
+    for name in ("group", "order"):
+        listed = select.args.get(name)
+        kept = [] if listed is None else [key for key in listed.expressions if _text(key) not in texts]
+        if listed is not None and len(kept) < len(listed.expressions):
+            listed.set("expressions", kept)
+            if not kept:
+                select.set(name, None)
+
+
+def _text(key: exp.Expr) -> str:
+    return str((key.this if isinstance(key, exp.Ordered) else key).sql())
+
+
+def _settle(select: exp.Select, attempt: Attempt) -> str | None:
+    """The query where it is answered, after numbers without a range got one and keys of one person were left out."""
+    for _ in range(_MOST_REPAIRS):
+        unread = select.copy()  # who reads a query takes its windows out
         problem = attempt(select)
         if problem is None:
-            return _write_answered(select, attempt)
-        node = getattr(problem, "node", None)
-        if node is None:
+            return _write_answered(unread, attempt)
+        node, private = getattr(problem, "node", None), getattr(problem, "private_keys", ())
+        if node is not None:
+            edges = [exp.Literal.number(edge) for edge in (0, 100)]
+            node.replace(exp.Anonymous(this="CLAMP", expressions=[node.copy(), *edges]))
+        elif private:
+            _leave_out_private(select, set(private))
+        else:
             return None
-        edges = [exp.Literal.number(edge) for edge in (0, 100)]
-        node.replace(exp.Anonymous(this="CLAMP", expressions=[node.copy(), *edges]))
     return None
+
+
+def _leave_out_private(select: exp.Select, private: set[str]) -> None:
+    """The query without keys that are one person's, by their texts."""
+    for item in list(select.expressions):
+        inner = item.this if isinstance(item, exp.Alias) else item
+        if _text(inner) in private and len(select.expressions) > 1:
+            item.pop()
+        elif _text(inner) in private:
+            item.replace(exp.Count(this=exp.Star()))
+    for name in ("group", "order"):
+        listed = select.args.get(name)
+        kept = [] if listed is None else [key for key in listed.expressions if _text(key) not in private]
+        if listed is not None:
+            listed.set("expressions", kept)
+            if not kept:
+                select.set(name, None)
+
+
+def _join_plainly(select: exp.Select, joins: str = "") -> exp.Select:
+    """Outer joins that cannot lead as inner ones; or the query without joins that say nothing of what is equal."""
+    for join in list(select.args.get("joins") or []):
+        if not joins:
+            for option in ("side", "kind", "method"):
+                join.set(option, None)
+        elif not join.args.get("on") and not join.args.get("using"):
+            join.pop()
+    return select
 
 
 def _write_answered(select: exp.Select, attempt: Attempt) -> str | None:
@@ -88,13 +250,14 @@ def _first(node: object) -> exp.Select | None:
     return node
 
 
-def _aggregates(select: exp.Select) -> list[exp.Expression]:
+def _aggregates(select: exp.Select) -> list[exp.Expr]:
     return [part for item in select.expressions for part in item.walk(prune=is_aggregate) if is_aggregate(part)]
 
 
 def _rewritten(select: exp.Select) -> exp.Select:
-    keys = [key for window in list(select.find_all(exp.Window)) for key in window.args.get("partition_by") or []]
-    for window in list(select.find_all(exp.Window)):
+    windows = [window for window in select.find_all(exp.Window) if not _is_of_results(window, select)]
+    keys = [key for window in windows for key in window.args.get("partition_by") or []]
+    for window in windows:
         window.replace(window.this)
     for table in select.find_all(exp.Table):
         table.set("sample", None)
@@ -114,6 +277,14 @@ def _rewritten(select: exp.Select) -> exp.Select:
     _having(select)
     _group_columns(select, keys, shown=shown)
     return select
+
+
+def _is_of_results(window: exp.Window, select: exp.Select) -> bool:
+    """Whether a window sums up aggregates of the query itself, such as AVG(SUM(x)) OVER (...)."""
+    argument = window.this.this
+    return (
+        isinstance(argument, exp.Expr) and any(map(is_aggregate, argument.walk())) and is_over_results(window, select)
+    )
 
 
 def _complete_clamp(node: Any) -> None:
@@ -155,7 +326,7 @@ def _having(select: exp.Select) -> None:
         select.set("having", exp.Having(this=exp.and_(*late, *([having.this] if having else []))))
 
 
-def _group_columns(select: exp.Select, keys: list[exp.Expression], *, shown: bool) -> None:
+def _group_columns(select: exp.Select, keys: list[exp.Expr], *, shown: bool) -> None:
     """Columns beside aggregates are keys of GROUP BY; rows of people become their number."""
     group = select.args.get("group")
     listed = list(keys)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
 
 from mosha.connect.language.schema import Type
+from mosha.core.errors import InvalidParameter
+from mosha.tables.functions.result_functions import FUNCTIONS, Handler, list_choices
 from mosha.tables.sql.scalar import MOST_POWER, Refused, constant, decimal_of, name_of
 
-__all__ = ["TYPICAL", "Interval", "check", "evaluate", "rehearse"]
+__all__ = [
+    "TYPICAL", "Interval", "check", "count_limit", "evaluate", "find_position", "half_width", "rehearse",
+]  # fmt: skip
 
 Interval = tuple[Any, Any, Any]
 """A value, and the ends of its error bar; keys and constants have no width."""
 
 
-def _as_interval(value: Any) -> Interval:
+def _as_interval(value: object) -> Interval:
     return value, value, value
 
 
@@ -58,6 +63,14 @@ _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], bool]] = {
     exp.LT: lambda a, b: a < b,
     exp.LTE: lambda a, b: a <= b,
 }
+
+
+def half_width(interval: Interval) -> float:
+    """How far an error bar reaches to its wider side; NaN for what is no number."""
+    value, low, high = interval
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    return float(max(high - value, value - low))
 
 
 def evaluate(node: exp.Expression, known: Mapping[str, Interval]) -> Interval:
@@ -162,7 +175,7 @@ def _size(node: exp.Expression, known: Known) -> Interval:
     return abs(value), 0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
 
 
-def _extreme(choose: Callable[..., Any]) -> Callable[[exp.Expression, Known], Interval]:
+def _extreme(choose: Callable[..., object]) -> Callable[[exp.Expression, Known], Interval]:
     """LEAST or GREATEST of what is there."""
 
     def handler(node: exp.Expression, known: Known) -> Interval:
@@ -226,6 +239,10 @@ def _column(node: exp.Expression, known: Known) -> Interval:
     raise Refused("tables.sql_neither_key_nor_aggregate", text=name_of(node))
 
 
+def _call(function: Handler, node: exp.Expression, known: Known) -> Interval:
+    return function(node, known, evaluate)
+
+
 _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
     **dict.fromkeys(_COMPARISONS, _comparison),
@@ -248,6 +265,7 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] 
     exp.Between: _between,
     exp.In: _in,
     exp.Column: _column,
+    **{kind: partial(_call, function) for kind, function in FUNCTIONS.items()},
 }
 
 
@@ -267,6 +285,8 @@ def rehearse(node: exp.Expression, known: Mapping[str, Interval]) -> None:
     """Refuse an output expression that mixes types, before anything is spent: it is evaluated on made-up values."""
     try:
         evaluate(node, known)
+    except Refused:
+        raise
     except (TypeError, ValueError, OverflowError):
         raise Refused("tables.sql_different_types", text=name_of(node)) from None
 
@@ -279,7 +299,34 @@ def check(node: exp.Expression, known: Collection[str]) -> None:
         evaluate(node, {})
     if isinstance(node, exp.Cast) and node.args["to"].this.name not in _CASTS and not _is_moment(node):
         raise Refused("tables.sql_cast_of_results", text=name_of(node))
+    if isinstance(node, exp.Case):
+        for part in list_choices(node):
+            check(part, known)
+        return
     parts = [node.this, node.args.get("expression"), node.args.get("low"), node.args.get("high")]
     for part in parts + ([] if isinstance(node, exp.In) else node.expressions):
         if isinstance(part, exp.Expression):
             check(part, known)
+
+
+def find_position(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
+    """GROUP BY 1 and ORDER BY 2 name items of SELECT."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        place = constant(node)
+        if not isinstance(place, int) or not 1 <= place <= len(items):
+            raise InvalidParameter("tables.sql_column_number", number=str(node.this))
+        return items[place - 1][1]
+    return node
+
+
+def count_limit(select: exp.Select) -> int | None:
+    """How many rows LIMIT leaves; None for all."""
+    limit = select.args.get("limit")
+    if limit is None:
+        return None
+    if isinstance(limit, exp.Fetch):
+        raise Refused("tables.sql_fetch", spent="nothing")
+    rows = constant(limit.expression)
+    if not isinstance(rows, int) or rows < 0:
+        raise InvalidParameter("tables.sql_limit")
+    return rows

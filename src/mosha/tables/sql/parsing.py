@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -12,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from mosha.core.errors import InvalidParameter
 from mosha.tables.sql.arguments import check_arguments
 from mosha.tables.sql.scalar import Refused
+from mosha.tables.sql.windows import is_over_results
 
 __all__ = ["check_select", "is_union", "parse"]
 
@@ -21,6 +21,7 @@ _KNOWN = {
     "expressions",
     "from_",
     "joins",
+    "distinct",
     "where",
     "group",
     "having",
@@ -29,7 +30,6 @@ _KNOWN = {
     "with_",
 }
 _INSTEAD = {
-    "distinct": "SELECT DISTINCT shows what single rows hold: write GROUP BY with an aggregate.",
     "windows": "window functions look at other people's rows: aggregate with GROUP BY instead.",
     "qualify": "QUALIFY is not answered here: filter noisy results with HAVING.",
     "offset": "OFFSET is not answered here: read the rows you need from the answer.",
@@ -40,7 +40,7 @@ _INSTEAD = {
 }
 
 
-def parse(text: Any) -> tuple[exp.Select, bool]:
+def parse(text: object) -> tuple[exp.Select, bool]:
     """The one SELECT of `text`, and whether EXPLAIN stood before it.
 
     >>> parse("SELECT COUNT(*) FROM visits")[0].sql()
@@ -65,10 +65,24 @@ def parse(text: Any) -> tuple[exp.Select, bool]:
     for node in list(found[0].find_all(exp.Anonymous)):
         if str(node.this).upper() == "VAR" and len(node.expressions) == 1:
             node.replace(exp.Variance(this=node.expressions[0]))
+    for nested in list(found[0].find_all(exp.Subquery)):
+        _open_parentheses(nested)
     select = check_select(found[0])
     if most is not None and select.args.get("limit") is not None:
         raise Refused("tables.sql_unreadable", parameter="sql")
     return (select if most is None else select.limit(most, copy=False)), explained
+
+
+def _open_parentheses(node: exp.Subquery) -> None:
+    """FROM (a JOIN b USING (k)) AS c is FROM (SELECT * FROM a JOIN b USING (k)) AS c."""
+    table = node.this
+    if isinstance(table, exp.Table) and table.args.get("joins"):
+        select = exp.Select(expressions=[exp.Star()])
+        joins = [join.pop() for join in table.args["joins"]]
+        table.set("joins", None)
+        select.set("from_", exp.From(this=table.copy()))
+        select.set("joins", joins)
+        node.set("this", select)
 
 
 def _read_top(text: str) -> tuple[str, int | None]:
@@ -77,7 +91,7 @@ def _read_top(text: str) -> tuple[str, int | None]:
     return (text, None) if found is None else (found[1] + text[found.end() :], int(found[2]))
 
 
-def check_select(node: Any) -> exp.Select:
+def check_select(node: object) -> exp.Select:
     """A SELECT with nothing in it that the plan does not know."""
     if isinstance(node, exp.Subquery) and not node.args.get("pivots"):
         return check_select(node.this)
@@ -88,21 +102,16 @@ def check_select(node: Any) -> exp.Select:
             raise Refused("tables.sql_not_select", parameter="sql")
         raise Refused("tables.sql_only_select", statement=type(node).__name__.upper())
     for key, value in node.args.items():
-        if value and key not in (_KNOWN | {"distinct"} if _is_inside(node) else _KNOWN):
+        if value and key not in _KNOWN:
             raise Refused(_INSTEAD.get(key, f"{key.rstrip('_').upper()} is not answered here."))
     for part in node.walk():
-        if isinstance(part, exp.Window):
+        if isinstance(part, exp.Window) and not is_over_results(part, node):
             raise Refused(_INSTEAD["windows"])
         check_arguments(part)
     return node
 
 
-def _is_inside(node: exp.Select) -> bool:
-    """Whether a SELECT stands in another one, where DISTINCT drops what one person has twice."""
-    return node.parent is not None
-
-
-def is_union(node: Any) -> bool:
+def is_union(node: object) -> bool:
     """Whether a subquery puts rows one after the other: UNION ALL and nothing else."""
     if not isinstance(node, exp.Union):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,27 +11,47 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.language.checking import type_of
-from mosha.connect.language.expression import Column
 from mosha.connect.language.schema import Type
-from mosha.core.errors import DataError, InvalidParameter, MoshaError
+from mosha.core.errors import InvalidParameter, MoshaError
+from mosha.core.options import QuantileBars
 from mosha.tables.aggregates import Aggregate
 from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import Context, aggregate, is_aggregate
+from mosha.tables.sql.group_keys import check_columns, check_grouped, check_shared, find_public, list_columns, read_keys
+from mosha.tables.sql.grouping_sets import add_up, check_sets, split_sets
 from mosha.tables.sql.nearest import nearest
-from mosha.tables.sql.output import TYPICAL, Interval, check, evaluate, rehearse
+from mosha.tables.sql.output import TYPICAL, Interval, check, count_limit, evaluate, find_position, half_width, rehearse
 from mosha.tables.sql.parsing import check_select, parse
-from mosha.tables.sql.scalar import Refused, constant, name_of, scalar
+from mosha.tables.sql.scalar import Refused, name_of
 from mosha.tables.sql.scope import Scope, normalize_columns
 from mosha.tables.sql.tables_in import read_from
-from mosha.tables.table import FROM_DATA, Table, is_from_data
+from mosha.tables.sql.windows import (
+    ResultWindow,
+    check_windows,
+    find_windows,
+    placeholder,
+    rehearse_windows,
+    take_windows,
+)
+from mosha.tables.table import Table
 
-__all__ = ["Statement", "statement"]
+__all__ = ["Statement", "add_nearest", "read_statement", "statement"]
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A checked SELECT: the question it asks, and what is made of the answer."""
+    """A checked SELECT: the question it asks, and what is made of the answer.
+
+    Made by `statement`: the `question`, the names of `keys` and the `names` of its columns, `items` that are computed
+    from the answer, and what is done with it for nothing: `having`, `order`, `limit`, `windows`, `distinct`; `sets` of
+    grouping, `explained`, `raw` and `kinds` say how it is written.
+
+    >>> import mosha
+    >>> visits = mosha.protect({"days": [3, 5]}, unit=mosha.Row())
+    >>> statement("SELECT COUNT(*) AS n FROM visits LIMIT 1", {"visits": visits}).limit
+    1
+    """
 
     question: Question
     keys: Mapping[str, str]
@@ -40,20 +60,26 @@ class Statement:
     having: exp.Expression | None = None
     order: tuple[tuple[exp.Expression, bool, bool], ...] = ()
     limit: int | None = None
+    windows: tuple[ResultWindow, ...] = ()
+    distinct: bool = False
+    sets: tuple[frozenset[str], ...] = ()
     explained: bool = field(default=False)
 
     def answer(self, raw: Answer) -> Answer:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
-        rows = [self._find_known(row, None) for row in raw]
-        kept = [i for i, row in enumerate(rows) if self.having is None or evaluate(self.having, row)[0]]
+        raw = add_up(raw.exact, self.sets, self.question) if self.sets else raw.exact
+        rows, kept = self._find_rows(raw, [None] * len(raw))
         for node, descending, nulls_first in reversed(self.order):
             found = {i: evaluate(node, rows[i])[0] for i in kept}
             known = sorted((i for i in kept if found[i] is not None), key=found.__getitem__, reverse=descending)
             missing = [i for i in kept if found[i] is None]
             kept = missing + known if nulls_first else known + missing
-        kept = kept[: self.limit]
         columns = {name: [evaluate(node, rows[i])[0] for i in range(len(rows))] for name, node in self.items}
         shown = [name for name, node in self.items if name_of(node) in self.keys]
+        names = [(name, self.names.get(name_of(node))) for name, node in self.items]
+        if self.distinct:
+            kept = list({tuple(column[i] for column in columns.values()): i for i in reversed(kept)}.values())[::-1]
+        kept = kept[: self.limit]
         return Answer(
             keys=tuple(shown),
             rows=tuple(tuple(columns[name][i] for name in shown) for i in range(len(rows))),
@@ -62,13 +88,34 @@ class Statement:
             notes=raw.notes,
             errors=lambda level: self._errors(raw, shown, level),
             kept=tuple(kept),
-            in_rows=tuple(name for name, node in self.items if self.names.get(name_of(node)) in raw.in_rows),
-            whole=tuple(name for name, node in self.items if self.names.get(name_of(node)) in raw.whole),
+            in_rows=tuple(name for name, own in names if own in raw.in_rows),
+            whole=tuple(name for name, own in names if own in raw.whole),
+            estimated=tuple(name for name, node in self.items if name not in shown and self._is_estimated(node, raw)),
         )
 
-    def _find_known(self, row: Mapping[str, Any], bars: Mapping[str, Any] | None) -> dict[str, Interval]:
-        """What each aggregate, key and alias is in one row, by its SQL text."""
+    def _is_estimated(self, node: exp.Expression, raw: Answer) -> bool:
+        """Whether a bar holds an estimate beside the noise; a window may read all of them."""
+        found = (self.windows or self.names.get(name_of(part)) in raw.estimated for part in node.walk())
+        return bool(raw.estimated) and any(found)
+
+    def _find_rows(
+        self, raw: Answer, bars: Sequence[Mapping[str, object] | None]
+    ) -> tuple[list[dict[str, Interval]], list[int]]:
+        """What is known in each row, and the rows that HAVING leaves, which are what windows see."""
+        blank = find_windows(self.windows, [{}], ())[0]
+        rows = [self._find_known(row, bar, blank) for row, bar in zip(raw, bars, strict=True)]
+        kept = [i for i, row in enumerate(rows) if self.having is None or evaluate(self.having, row)[0]]
+        if self.windows:
+            seen = find_windows(self.windows, rows, kept)
+            rows = [self._find_known(row, bar, found) for row, bar, found in zip(raw, bars, seen, strict=True)]
+        return rows, kept
+
+    def _find_known(
+        self, row: Mapping[str, Any], bars: Mapping[str, object] | None, windows: Mapping[str, Interval]
+    ) -> dict[str, Interval]:
+        """What each aggregate, key, window and alias is in one row, by its SQL text."""
         known: dict[str, Interval] = {text: (row[name],) * 3 for text, name in self.keys.items()}
+        known |= windows
         for text, name in self.names.items():
             bar = 0.0 if bars is None else bars[name]
             known[text] = (row[name], row[name] - bar, row[name] + bar)
@@ -83,12 +130,12 @@ class Statement:
     def rehearse(self, kinds: Mapping[str, Type]) -> None:
         """Evaluate everything once on made-up values: what mixes types is told before anything is spent."""
         made_up = {name: TYPICAL[kind] for name, kind in kinds.items()} | dict.fromkeys(self.names.values(), 1.0)
-        known: dict[str, Interval] = {
-            text: (made_up[name],) * 3 for text, name in (*self.keys.items(), *self.names.items())
-        }
+        known: dict[str, Interval] = {text: (made_up[name],) * 3 for text, name in {**self.keys, **self.names}.items()}
+        windows = rehearse_windows(self.windows, known)
+        known |= windows
         for _, node in self.items:
             rehearse(node, known)
-        known = self._find_known(made_up, None)
+        known = self._find_known(made_up, None, windows)
         for node in (*([self.having] if self.having else []), *(node for node, *_ in self.order)):
             rehearse(node, known)
 
@@ -98,74 +145,100 @@ class Statement:
         for name, node in self.items:
             if name in shown:
                 continue
-            used = {name_of(part) for part in node.walk() if name_of(part) in self.names}
+            read = [window for window in self.windows if name_of(placeholder(window.text)) in map(name_of, node.walk())]
+            used = {
+                name_of(part)
+                for each in (node, *(part for window in read for part in window.list_parts()))
+                for part in each.walk()
+                if name_of(part) in self.names
+            }
             if name_of(node) not in self.names and any(self.names[text] in raw.in_rows for text in used):
                 found[name] = np.full(len(raw), math.nan)  # a bar in rows says nothing about a computed value
                 continue
-            parts = max(1, len(used))
+            parts = max(1, len(used)) * (len(raw) if read else 1)
             table = raw.error(1 - (1 - confidence) / parts)
             bars = [{column: values[i] for column, values in table.items()} for i in range(len(raw))]
-            ends = [evaluate(node, self._find_known(row, bar)) for row, bar in zip(raw, bars, strict=True)]
-            found[name] = np.array([_half(interval) for interval in ends])
+            ends = [evaluate(node, row) for row in self._find_rows(raw, bars)[0]]
+            found[name] = np.array([half_width(interval) for interval in ends])
         return found
-
-
-def _half(interval: Interval) -> float:
-    value, low, high = interval
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return math.nan
-    return float(max(high - value, value - low))
 
 
 def statement(
     sql: str,
-    tables: Mapping[str, Any],
+    tables: Mapping[str, object],
     *,
     ranges: Mapping[str, tuple[float, float]] | None = None,
-    keys: Mapping[str, Any] | None = None,
-    bars: str = "rows",
+    keys: Mapping[str, object] | None = None,
+    bars: QuantileBars = "values",
 ) -> Statement:
-    """Check a SELECT and turn it into a question; nothing is read and nothing is spent."""
+    """Check a SELECT and turn it into a question; nothing is read and nothing is spent.
 
-    def check_statement(select: exp.Select, *, explained: bool = False) -> Statement:
-        return _statement(select, tables, ranges, keys, bars, explained=explained)
+    >>> import mosha
+    >>> visits = mosha.protect({"days": [3, 5, 2]}, unit=mosha.Row())
+    >>> list(statement("SELECT COUNT(*) AS n FROM visits", {"visits": visits}).question.aggregates)
+    ['n']
+    """
+    try:
+        select, explained = parse(sql)
+        return read_statement(select, tables, ranges, keys, bars, explained=explained)
+    except Refused as refusal:
+        add_nearest(refusal, sql, tables, ranges, keys)
+        raise
+
+
+def add_nearest(
+    refusal: Refused,
+    sql: str,
+    tables: Mapping[str, object],
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    keys: Mapping[str, object] | None = None,
+) -> None:
+    """Tell a refusal the nearest query that is answered, where there is one; keys that it lost need not be said."""
 
     def attempt(select: exp.Select) -> MoshaError | None:
         try:
-            check_statement(check_select(select))
+            read_statement(check_select(select), tables, ranges, keys)
+        except InvalidParameter as problem:
+            if getattr(problem, "code", None) not in {"tables.sql_keys_without_group", "tables.sql_unknown_column"}:
+                return problem
+        except MoshaError as problem:
+            return problem
+        else:
+            return None
+        try:
+            read_statement(check_select(select), tables)
         except MoshaError as problem:
             return problem
         return None
 
-    try:
-        select, explained = parse(sql)
-        return check_statement(select, explained=explained)
-    except Refused as refusal:
-        persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
-        if instead := nearest(sql, attempt, next(iter(persons), None)):
-            refusal.nearest = instead
-        raise
+    persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
+    if instead := nearest(sql, attempt, next(iter(persons), None)):
+        refusal.nearest = instead
 
 
-def _statement(
+def read_statement(
     select: exp.Select,
-    tables: Mapping[str, Any],
-    ranges: Mapping[str, tuple[float, float]] | None,
-    keys: Mapping[str, Any] | None,
-    bars: str,
+    tables: Mapping[str, object],
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    keys: Mapping[str, object] | None = None,
+    bars: QuantileBars = "values",
     *,
-    explained: bool,
+    explained: bool = False,
 ) -> Statement:
+    """The question that a parsed SELECT asks, with what `statement` takes."""
     scope = _read_rows(select, tables)
-    _check_columns("ranges", ranges, _columns(scope) | set(scope.table.schema))
+    check_columns("ranges", ranges, list_columns(scope) | set(scope.table.schema))
     context = Context(scope, scope.persons, {**scope.table.declared.ranges, **(ranges or {})}, bars)
+    windows = take_windows(select)
     items = _items(select)
-    groups = _groups(select, items, scope)
+    by, sets = split_sets(select.args.get("group"))
+    groups = read_keys(by, items, scope)
     named: dict[str, Aggregate] = {}
     names: dict[str, str] = {}
     wanted = [node for _, node in items] + [
         part for part in (select.args.get("having"), select.args.get("order")) if part
     ]
+    wanted += [part for window in windows for part in window.list_parts()]
     for node in wanted:
         for part in node.walk(prune=is_aggregate):
             if is_aggregate(part) and name_of(part) not in names:
@@ -175,14 +248,15 @@ def _statement(
                 names[name_of(part)] = alias
                 named[alias] = aggregate(part, context)
     if not named:
-        raise Refused("tables.sql_shows_rows")
+        code = "tables.sql_distinct_rows" if select.args.get("distinct") else "tables.sql_shows_rows"
+        raise Refused(code)
     table = scope.table
     computed = {name: expression for name, (_, expression) in groups.items()}
-    _check_columns("keys", keys, _columns(scope) | set(groups) | {text for text, _ in groups.values()})
-    _check_grouped(keys or {}, groups)
-    public = _public(select, groups, dict(keys or {}), scope)
-    if public in (None, FROM_DATA):
-        _check_shared(groups, scope)
+    check_columns("keys", keys, list_columns(scope) | set(groups) | {text for text, _ in groups.values()})
+    check_grouped(keys or {}, groups)
+    public = find_public(select, groups, dict(keys or {}), scope)
+    listed = public if isinstance(public, dict) else {}
+    check_shared({name: key for name, key in groups.items() if name not in listed}, scope)
     asked = table.group_by(keys=public, **computed) if computed else table
     order, having = select.args.get("order"), select.args.get("having")
     ordered = tuple(
@@ -190,27 +264,32 @@ def _statement(
         for o in (order.expressions if order else ())
     )
     texts = {text for text, _ in groups.values()} | set(names)
+    texts |= check_windows(windows, texts)
     for _, node in items:
         check(node, texts)
     aliases = texts | {name_of(exp.column(name)) for name, _ in items}
     late = ([having.this] if having else []) + [node for node, *_ in ordered]
     for node in late:
         check(node, aliases)
+    question = asked.aggregate(**named)
     check_statement = Statement(
-        question=asked.aggregate(**named),
+        question=question,
+        sets=check_sets(question, sets, dict(zip(map(name_of, by), groups, strict=False))),
         keys={text: name for name, (text, _) in groups.items()},
         names=names,
         items=tuple(items),
         having=having.this if having else None,
         order=ordered,
-        limit=_limit(select),
+        limit=count_limit(select),
+        windows=tuple(windows),
+        distinct=bool(select.args.get("distinct")),
         explained=explained,
     )
     check_statement.rehearse({name: type_of(expression, scope.schema) for name, expression in computed.items()})
     return check_statement
 
 
-def _read_rows(select: exp.Select, tables: Mapping[str, Any]) -> Scope:
+def _read_rows(select: exp.Select, tables: Mapping[str, object]) -> Scope:
     """The rows of people that a query reads; its columns are written in one way afterwards."""
     scope = read_from(select, tables)
     if scope.base is None:
@@ -235,126 +314,8 @@ def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
     return items
 
 
-def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: Scope) -> dict[str, tuple[str, Any]]:
-    """The keys: name -> (SQL text, expression); GROUP BY takes expressions, positions and aliases."""
-    group = select.args.get("group")
-    if group is None:
-        return {}
-    grouping = (exp.Rollup, exp.Cube, exp.GroupingSets)
-    options = any(value for key, value in group.args.items() if key != "expressions")
-    if options or any(isinstance(node, grouping) for node in group.expressions):
-        raise Refused("tables.sql_group_by")
-    found: dict[str, tuple[str, Any]] = {}
-    aliases = dict(items)
-    columns = {name.lower() for name in _columns(scope)}
-    for node in group.expressions:
-        target = _position(node, items)
-        if isinstance(target, exp.Column) and target.name in aliases and target.name.lower() not in columns:
-            target = aliases[target.name]
-        name = next((alias for alias, item in items if name_of(item) == name_of(target)), None)
-        name = name or (target.name if isinstance(target, exp.Column) else name_of(target))
-        if any(is_aggregate(part) for part in target.walk()):
-            raise Refused("tables.sql_group_by_aggregate", text=name_of(target))
-        found[name] = (name_of(target), scalar(target, scope))
-    return found
-
-
-def _check_shared(groups: Mapping[str, tuple[str, Any]], scope: Scope) -> None:
-    """Refuse groups from the data that hold one person's rows each: none of them could ever be shown."""
-    columns = [expression.name for _, expression in groups.values() if isinstance(expression, Column)]
-    if scope.persons & set(columns) or scope.implies(columns):
-        raise Refused("tables.groups_of_one_person", spent="nothing")
-
-
-def _check_columns(what: str, given: Any, known: set[str]) -> None:
-    """What is said about columns is said by name, about columns that are there."""
-    if given is not None and not isinstance(given, Mapping):
-        raise InvalidParameter("tables.sql_by_column", parameter=what)
-    if unknown := [name for name in given or {} if name not in known]:
-        raise DataError(
-            "tables.sql_unknown_column",
-            parameter=what,
-            column=str(unknown[0]),
-            columns=[repr(name) for name in sorted(known)],
-        )
-
-
-def _check_grouped(given: Mapping[str, Any], groups: Mapping[str, tuple[str, Any]]) -> None:
-    """Keys are said of what the query groups by, and of nothing else."""
-    for name in given:
-        if not any(name in _list_names(key, text, expression) for key, (text, expression) in groups.items()):
-            raise InvalidParameter("tables.sql_keys_without_group", parameter="keys", column=name, spent="nothing")
-
-
-def _list_names(key: str, text: str, expression: Any) -> tuple[str, ...]:
-    """What a key may be called: as SELECT names it, as GROUP BY writes it, as its column is called."""
-    return (key, text, expression.name) if isinstance(expression, Column) else (key, text)
-
-
-def _columns(scope: Scope) -> set[str]:
-    return {name for columns in scope.names.values() for name in columns}
-
-
-def _position(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
-    """GROUP BY 1 and ORDER BY 2 name items of SELECT."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        place = constant(node)
-        if not isinstance(place, int) or not 1 <= place <= len(items):
-            raise InvalidParameter("tables.sql_column_number", number=str(node.this))
-        return items[place - 1][1]
-    return node
-
-
 def _output(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
     """What ORDER BY names: first a column of the answer, by its place or its name, then any other."""
     if isinstance(node, exp.Column) and not node.table:
         return dict(items).get(node.name, node)
-    return _position(node, items)
-
-
-def _public(
-    select: exp.Select, groups: Mapping[str, tuple[str, Any]], given: dict[str, Any], scope: Scope
-) -> dict[str, list[Any]] | str | None:
-    """Public keys of the columns that have them: as given, as WHERE lists them, as declared; others' come from data."""
-    listed = _listed_in_where(select, scope)
-    found: dict[str, list[Any]] = {}
-    asked = False
-    for name, (text, expression) in groups.items():
-        declared = scope.table.declared.keys.get(expression.name) if isinstance(expression, Column) else None
-        said = [given.get(called) for called in _list_names(name, text, expression)]
-        for source in (*said, listed.get(repr(expression)), declared):
-            if is_from_data(source):
-                asked = True
-                break
-            if source is not None:
-                if isinstance(source, str | bytes) or not isinstance(source, Iterable):
-                    raise InvalidParameter("tables.keys_of_column", parameter="keys", column=name)
-                found[name] = list(source)
-                break
-    return found or (FROM_DATA if asked else None)
-
-
-def _listed_in_where(select: exp.Select, scope: Scope) -> dict[str, list[Any]]:
-    where = select.args.get("where")
-    if where is None:
-        return {}
-    parts = where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
-    listed: dict[str, list[Any]] = {}
-    for part in parts:
-        if isinstance(part, exp.In) and part.expressions:
-            listed[repr(scalar(part.this, scope))] = [constant(item) for item in part.expressions]
-        elif isinstance(part, exp.EQ) and isinstance(part.expression, exp.Literal):
-            listed[repr(scalar(part.this, scope))] = [constant(part.expression)]
-    return listed
-
-
-def _limit(select: exp.Select) -> int | None:
-    limit = select.args.get("limit")
-    if limit is None:
-        return None
-    if isinstance(limit, exp.Fetch):
-        raise Refused("tables.sql_fetch", spent="nothing")
-    rows = constant(limit.expression)
-    if not isinstance(rows, int) or rows < 0:
-        raise InvalidParameter("tables.sql_limit")
-    return rows
+    return find_position(node, items)

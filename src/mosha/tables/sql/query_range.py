@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sqlglot import exp
 
-from mosha.tables.sql.scalar import between, constant
+from mosha.tables.sql.scalar import MOST_POWER, between, constant
 
 __all__ = ["Range", "find_range"]
 
@@ -111,6 +111,20 @@ def _absolute(node: exp.Expression, known: Known) -> Range | None:
     return None if found is None else (max(0, found[0], -found[1]), max(abs(found[0]), abs(found[1])))
 
 
+def _root(node: exp.Expression, known: Known) -> Range | None:
+    found = find_range(node.this, known)
+    return None if found is None or found[1] < 0 else (math.sqrt(max(0, found[0])), math.sqrt(found[1]))
+
+
+def _power(node: exp.Expression, known: Known) -> Range | None:
+    """A whole power, which turns at zero where it is even."""
+    found, exponent = find_range(node.this, known), constant(node.expression)
+    if found is None or not isinstance(exponent, int) or not 1 <= exponent <= MOST_POWER:
+        return None
+    ends = [float(end) ** exponent for end in found] + ([0.0] if found[0] <= 0 <= found[1] else [])
+    return (min(ends), max(ends)) if all(map(math.isfinite, ends)) else None
+
+
 def _outwards(node: exp.Expression, known: Known) -> Range | None:
     """A number that becomes a whole one, or stays what it is."""
     found = find_range(node.this, known)
@@ -138,6 +152,8 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Range | Non
     exp.Div: _divide,
     exp.Neg: _negative,
     exp.Abs: _absolute,
+    exp.Sqrt: _root,
+    exp.Pow: _power,
     **dict.fromkeys((exp.Cast, exp.TryCast, exp.Floor, exp.Ceil), _outwards),
     **dict.fromkeys((exp.Extract, *_FUNCTIONS), _part),
 }

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from sqlglot import exp
 
+from mosha.connect.language.cases import Case
 from mosha.connect.language.checking import is_loose, type_of
-from mosha.connect.language.expression import Call, Case, Expression, Operator, col, lit, null
+from mosha.connect.language.expression import Call, Expression, Operator, col, lit, null
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import Refused
 from mosha.core.number import real
-from mosha.tables.sql.constants import constant, find_type, fold_numbers, name_of
-from mosha.tables.sql.moments import read_texts
+from mosha.tables.functions.constants import constant, find_type, fold_numbers, name_of
+from mosha.tables.functions.moments import read_texts, shift_column
+from mosha.tables.functions.text_functions import TEXT_FUNCTIONS, TextFunction
 
 __all__ = ["MOST_POWER", "Refused", "all_of", "between", "constant", "decimal_of", "name_of", "scalar"]
 
@@ -54,6 +57,7 @@ _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
     exp.DayOfWeekIso: lambda a: a.weekday(),
     exp.Hour: lambda a: a.hour(),
     exp.Minute: lambda a: a.minute(),
+    exp.Sqrt: lambda a: Call(Operator.SQUARE_ROOT, (a,)),
 }
 
 MOST_POWER = 8
@@ -98,7 +102,9 @@ def _combine(node: exp.Expression, scope: Scope) -> Expression:
     if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
         raise Refused("tables.sql_date_difference", text=name_of(node))
     if isinstance(node.expression, exp.Interval):
-        return _constant(node, scope)
+        if node.this.find(exp.Column) is None:
+            return _constant(node, scope)
+        return shift_column(scalar(node.this, scope), node.expression, -1 if kind is exp.Sub else 1, name_of(node))
     if (folded := fold_numbers(node)) is not None:
         return lit(folded)
     sides = [scalar(node.this, scope), scalar(node.expression, scope)]
@@ -238,27 +244,6 @@ def _between(node: exp.Expression, scope: Scope) -> Expression:
     return inside | value.between(high, low) if node.args.get("symmetric") else inside
 
 
-def _like(node: exp.Expression, scope: Scope) -> Expression:
-    pattern = constant(node.expression)
-    if not isinstance(pattern, str):
-        raise Refused("tables.sql_like", text=name_of(node))
-    return scalar(node.this, scope).like(pattern)
-
-
-def _ilike(node: exp.Expression, scope: Scope) -> Expression:
-    pattern = constant(node.expression)
-    if not isinstance(pattern, str):
-        raise Refused("tables.sql_ilike", text=name_of(node))
-    return scalar(node.this, scope).ilike(pattern)
-
-
-def _starts(node: exp.Expression, scope: Scope) -> Expression:
-    start = constant(node.expression)
-    if not isinstance(start, str):
-        raise Refused("tables.sql_starts_with", text=name_of(node))
-    return scalar(node.this, scope).starts_with(start)
-
-
 def _coalesce(node: exp.Expression, scope: Scope) -> Expression:
     return scalar(node.this, scope).coalesce(*(scalar(item, scope) for item in node.expressions))
 
@@ -269,11 +254,8 @@ def _concat(node: exp.Expression, scope: Scope) -> Expression:
     return first.concat(*others)
 
 
-def _substring(node: exp.Expression, scope: Scope) -> Expression:
-    start, length = node.args.get("start"), node.args.get("length")
-    if start is None or length is None:
-        raise Refused("tables.sql_substring", text=name_of(node))
-    return scalar(node.this, scope).substring(constant(start), constant(length))
+def _of_text(function: TextFunction, node: exp.Expression, scope: Scope) -> Expression:
+    return function(node, scalar(node.this, scope))
 
 
 def _round(node: exp.Expression, scope: Scope) -> Expression:
@@ -290,17 +272,6 @@ def _extract(node: exp.Expression, scope: Scope) -> Expression:
 
 def _truncate(node: exp.Expression, scope: Scope) -> Expression:
     return scalar(node.this, scope).truncate(node.args["unit"].name.lower())
-
-
-def _left(node: exp.Expression, scope: Scope) -> Expression:
-    return scalar(node.this, scope).substring(1, constant(node.expression))
-
-
-def _contains(node: exp.Expression, scope: Scope) -> Expression:
-    part = constant(node.expression)
-    if not isinstance(part, str):
-        raise Refused("tables.sql_like", text=name_of(node))
-    return scalar(node.this, scope).contains(part)
 
 
 def _remainder(node: exp.Expression, scope: Scope) -> Expression:
@@ -373,22 +344,17 @@ _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expressio
     exp.In: _in,
     exp.Is: _is,
     exp.Between: _between,
-    exp.Like: _like,
-    exp.ILike: _ilike,
-    exp.StartsWith: _starts,
     exp.Coalesce: _coalesce,
     exp.Concat: _concat,
-    exp.Substring: _substring,
     exp.Round: _round,
     exp.Extract: _extract,
     exp.TimestampTrunc: _truncate,
     exp.DateTrunc: _truncate,
     exp.Nullif: _nullif,
-    exp.Left: _left,
-    exp.Contains: _contains,
     exp.Mod: _remainder,
     exp.Pow: _power,
     exp.Anonymous: _function,
     exp.Least: _least,
     exp.Greatest: _least,
+    **{kind: partial(_of_text, function) for kind, function in TEXT_FUNCTIONS.items()},
 }

@@ -65,8 +65,8 @@ class Scope:
             return exact.pop()
         if exact:
             raise DataError("tables.sql_column_ambiguous", column=wanted)
-        known = ", ".join(repr(name) for columns in places for name in columns)
-        raise DataError(f"there is no column {wanted!r}. The columns are: {known}.")
+        known = [repr(name) for columns in places for name in columns]
+        raise DataError("connect.no_column", column=wanted, columns=known)
 
     def find(self, node: exp.Column) -> str | None:
         """The name in the plan, or None where there is no such column, or more than one."""
@@ -92,10 +92,7 @@ class Scope:
         for columns in self.names.values():
             for name, plan in columns.items():
                 if found.setdefault(name, plan) != plan:
-                    raise Refused(
-                        f"two columns of a subquery are called {name!r}: name the columns in place of *. "
-                        "Nothing was spent."
-                    )
+                    raise Refused("tables.sql_star_ambiguous", column=name, spent="nothing")
         return found
 
     def rename(self, taken: Iterable[str], alias: str) -> Scope:
@@ -153,10 +150,10 @@ def find_place(node: exp.Column, names: Names) -> Mapping[str, str]:
     raise DataError("tables.sql_no_alias", table=node.table)
 
 
-def check_new(name: str, taken: Iterable[str], what: str) -> None:
+def check_new(name: str, taken: Iterable[str], code: str) -> None:
     """Refuse a name that is taken, whatever the case of its letters: it would mean the one or the other."""
     if name.lower() in {other.lower() for other in taken}:
-        raise Refused(f"{what} are called {name!r}: give one of them another name. Nothing was spent.")
+        raise Refused(code, name=name, spent="nothing")
 
 
 def normalize_columns(select: exp.Select, scope: Scope) -> None:

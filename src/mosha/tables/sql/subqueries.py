@@ -26,10 +26,11 @@ __all__ = ["Reader", "attach_subqueries"]
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads the rows of FROM and WHERE (`rows`), or all that a subquery says (`whole`)."""
+    """Reads the rows of FROM and WHERE (`rows`), all that a subquery says (`whole`), the tables of FROM (`tables`)."""
 
     rows: Callable[[exp.Select], Scope]
     whole: Callable[[exp.Expression], Scope]
+    tables: Callable[[exp.Select], list[Scope]]
 
 
 _SWAPPED: dict[type[exp.Expression], type[exp.Expression]] = {
@@ -98,7 +99,7 @@ def _read_inner(
     for part in ("where", "group", "having", "order"):
         bare.set(part, None)
     bare.set("expressions", [])
-    inside = read.rows(bare.copy())
+    inside = read.tables(bare)
     for condition in list_conditions(where.this if where is not None else None):
         compared = _look_outside(condition, inside, scope)
         if compared is None:
@@ -114,13 +115,13 @@ def _read_inner(
 
 
 def _look_outside(
-    node: exp.Expression, inside: Scope, outside: Scope
+    node: exp.Expression, inside: list[Scope], outside: Scope
 ) -> tuple[type[exp.Expression], exp.Expression, exp.Expression] | None:
     """(comparison, inner column, outer column) of a condition that names a column of the query around it."""
     foreign = [
         column
         for column in node.find_all(exp.Column)
-        if inside.find(column) is None and outside.find(column) is not None
+        if all(table.find(column) is None for table in inside) and outside.find(column) is not None
     ]
     if not foreign or any(isinstance(part, exp.Select) for part in node.walk()):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -15,6 +15,7 @@ from mosha.tables.sql.scope import Scope
 
 __all__ = ["is_summary", "make_summary", "summarize"]
 
+Attach = Callable[[Scope, list[exp.Expression]], tuple[Scope, list[exp.Expression]]]
 _KINDS: Mapping[type[exp.Expr], SummaryKind] = {
     exp.Sum: "sum", exp.Avg: "mean", exp.Min: "least", exp.Max: "greatest",
 }  # fmt: skip
@@ -26,8 +27,11 @@ def is_summary(select: exp.Select) -> bool:
     return bool(select.args.get("group") or select.args.get("distinct") or any(map(is_aggregate, own)))
 
 
-def summarize(select: exp.Select, scope: Scope) -> Scope:
-    """The rows of a subquery that aggregates: one for each of its groups, each of one person or public."""
+def summarize(select: exp.Select, scope: Scope, attach: Attach | None = None) -> Scope:
+    """The rows of a subquery that aggregates: one for each of its groups, each of one person or public.
+
+    `attach` gives the scope a column for each subquery of HAVING, where these may stand.
+    """
     items = [(item.alias_or_name, item.this if isinstance(item, exp.Alias) else item) for item in select.expressions]
     group = select.args.get("group")
     if group is not None and any(value for key, value in group.args.items() if key != "expressions"):
@@ -42,14 +46,19 @@ def summarize(select: exp.Select, scope: Scope) -> Scope:
     computed: dict[str, Expression] = {}
     for said, node in items:
         title = said or name_of(node).lower()
-        expression = scalar(_replace_known(node, known), _plain(scope))
+        expression = scalar(_replace_known(node, known), _with_plan_names(scope))
         if isinstance(expression, Column):
             visible[title] = expression.name
         else:
             visible[title] = f"{title} of the summary"
             computed[visible[title]] = expression
     if having is not None:
-        scope = scope.where(scalar(_replace_known(having.this, known), _plain(scope)))
+        condition = _replace_known(having.this, known)
+        if attach is not None and condition.find(exp.Select):
+            attached, [condition] = attach(_with_plan_names(scope), [condition])
+            scope = replace(attached.where(scalar(condition, attached)), names=scope.names)
+        else:
+            scope = scope.where(scalar(condition, _with_plan_names(scope)))
     return replace(scope.compute(computed), names={"": visible})
 
 
@@ -73,7 +82,7 @@ def make_summary(
     names: dict[str, str] = {}
     columns: dict[str, SummaryColumn] = {}
     for node in shown:
-        for part in node.walk(prune=is_aggregate):
+        for part in node.walk(prune=_is_closed):
             if is_aggregate(part) and name_of(part) not in names:
                 names[name_of(part)] = title = f"aggregate {len(names) + 1} of the summary"
                 columns[title] = _read_aggregate(part, scope)
@@ -86,6 +95,11 @@ def make_summary(
         implied=implied, persons=scope.persons & there,
     )  # fmt: skip
     return new, keys, names
+
+
+def _is_closed(node: exp.Expr) -> bool:
+    """Whether what stands inside belongs to the node: to an aggregate, or to a subquery."""
+    return is_aggregate(node) or isinstance(node, exp.Select)
 
 
 def _read_aggregate(node: exp.Expr, scope: Scope) -> SummaryColumn:
@@ -119,12 +133,12 @@ def _replace_known(node: exp.Expression, known: Mapping[str, str]) -> exp.Expres
     node = node.copy()
     if (name := known.get(name_of(node))) is not None:
         return exp.column(name, quoted=True)
-    for part in list(node.walk(prune=lambda part: name_of(part) in known)):
+    for part in list(node.walk(prune=lambda part: name_of(part) in known or isinstance(part, exp.Select))):
         if part is not node and (name := known.get(name_of(part))) is not None:
             part.replace(exp.column(name, quoted=True))
     return node
 
 
-def _plain(scope: Scope) -> Scope:
+def _with_plan_names(scope: Scope) -> Scope:
     """The scope whose columns are called as the plan calls them."""
     return replace(scope, names={"": {name: name for name in scope.schema}})

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from mosha.connect.language.expression import Column, Expression
-from mosha.connect.plan.person_steps import Pick, Union
+from mosha.connect.plan.person_steps import NOT_CHANGED, Pick, Union
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.tables.links import PublicTable
@@ -22,10 +22,9 @@ from mosha.tables.sql.subqueries import Reader, attach_subqueries
 from mosha.tables.sql.summaries import is_summary, summarize
 from mosha.tables.table import Table
 
-__all__ = ["Scope", "read_from"]
+__all__ = ["Scope", "make_reader", "project", "read_from", "reads_public_alone"]
 
 Given = Mapping[str, Any]
-TWICE = "two columns of a subquery"
 
 
 def read_from(select: exp.Select, given: Given) -> Scope:
@@ -42,9 +41,40 @@ def read_from(select: exp.Select, given: Given) -> Scope:
     for join in select.args.get("joins") or []:
         pieces = _add_piece(pieces, join, tables, conditions)
     scope, left = join_pieces(pieces, conditions)
-    reader = Reader(lambda inner: read_from(inner, tables), lambda inner: _read_inner(inner, tables))
-    scope, left = attach_subqueries(scope, left, select, reader)
+    scope, left = attach_subqueries(scope, left, select, make_reader(tables))
     return scope.where(all_of([scalar(condition, scope) for condition in left])) if left else scope
+
+
+def make_reader(tables: Given) -> Reader:
+    """How a subquery reads these tables."""
+    return Reader(
+        lambda inner: read_from(inner, tables),
+        lambda inner: _read_inner(inner, tables),
+        lambda inner: _open_tables(inner, tables),
+    )
+
+
+def _open_tables(select: exp.Select, given: Given) -> list[Scope]:
+    """The tables of FROM, each by itself."""
+    tables = _read_common(select, dict(given))
+    start = select.args.get("from_")
+    nodes = [part.this for part in ([start] if start is not None else []) + (select.args.get("joins") or [])]
+    return [scope.under(alias) for alias, scope in (_open_table(node, tables) for node in nodes)]
+
+
+def reads_public_alone(select: exp.Select, given: Given) -> bool:
+    """Whether every table of a query is public; a name that nobody knows is left for who reads the query."""
+    own = {common.alias.lower() for common in select.find_all(exp.CTE)}
+    named = [node for node in select.find_all(exp.Table) if node.args.get("db") or node.name.lower() not in own]
+    if not all(isinstance(node.this, exp.Identifier) for node in named):
+        return False
+    found = [_find_name(node, given) for node in named]
+    return bool(found) and all(name is not None and _is_public(given[name]) for name in found)
+
+
+def _is_public(table: object) -> bool:
+    relation = table.relation if isinstance(table, PublicTable) else table
+    return isinstance(relation, Relation) and relation.stability == NOT_CHANGED
 
 
 def _walk_own(node: exp.Expression) -> list[exp.Expr]:
@@ -52,13 +82,13 @@ def _walk_own(node: exp.Expression) -> list[exp.Expr]:
     return list(node.walk(prune=lambda part: isinstance(part, exp.Select)))
 
 
-def _read_common(select: exp.Select, tables: dict[str, Any]) -> dict[str, Any]:
+def _read_common(select: exp.Select, tables: dict[str, object]) -> dict[str, Any]:
     """The tables that may be named, with those of WITH."""
     seen: set[str] = set()
     for common in (select.args.get("with_") or exp.With(expressions=[])).expressions:
         if select.args["with_"].args.get("recursive"):
             raise Refused("tables.sql_recursive")
-        check_new(common.alias, seen, "two parts of WITH")
+        check_new(common.alias, seen, "tables.sql_two_parts")
         seen.add(common.alias)
         part = _name_columns(_read_inner(common.this, tables), common.args["alias"])
         tables = {name: table for name, table in tables.items() if name.lower() != common.alias.lower()}
@@ -77,7 +107,7 @@ def _add_piece(pieces: list[Piece], join: exp.Join, tables: Given, conditions: l
     on = tuple(list_conditions(join.args.get("on")))
     if not side:
         conditions += on
-        return [*pieces, Piece(alias, found, on=on, using=using, text=name_of(join))]
+        return [*pieces, Piece(alias, found, on=on, using=using, text=name_of(join), cross=kind == "CROSS")]
     if side == "RIGHT":
         return [Piece(alias, found), replace(pieces[0], outer=True, on=on, using=using, text=name_of(join))]
     return [*pieces, Piece(alias, found, outer=True, on=on, using=using, text=name_of(join))]
@@ -119,6 +149,8 @@ def open_given(name: str, table: object) -> Scope:
             table.relation, {name: visible}, table, table.declared, {**table.links.implied, **implied}, persons
         )
     if isinstance(table, PublicTable | Relation):
+        if not _is_public(table):
+            raise InvalidParameter("tables.sql_not_a_table", table=name, spent="nothing")
         relation, declared = (table.relation, table.declared) if isinstance(table, PublicTable) else (table, None)
         names = {name: {column: column for column in relation.schema}}
         return Scope(relation, names, None) if declared is None else Scope(relation, names, None, declared)
@@ -167,22 +199,23 @@ def _read_inner(node: exp.Expression, tables: Given) -> Scope:
     scope = read_from(select, tables)
     if is_summary(select):
         return summarize(select, scope)
-    return _project(select, scope)
+    return project(select, scope)
 
 
-def _project(select: exp.Select, scope: Scope) -> Scope:
+def project(select: exp.Select, scope: Scope) -> Scope:
+    """The columns that a SELECT without aggregates shows, under its names."""
     visible: dict[str, str] = {}
     computed: dict[str, Expression] = {}
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             every = scope.visible() if isinstance(item, exp.Star) else _list_columns(scope, item)
             for name in visible:
-                check_new(name, every, TWICE)
+                check_new(name, every, "tables.sql_two_columns")
             visible |= every
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
         expression = scalar(inner, scope)
-        check_new(item.alias_or_name, visible, TWICE)
+        check_new(item.alias_or_name, visible, "tables.sql_two_columns")
         if isinstance(expression, Column):
             visible[item.alias_or_name] = expression.name
         elif not item.alias:

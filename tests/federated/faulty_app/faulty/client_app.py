@@ -6,10 +6,17 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
-from faulty.terms import PUSH, QUESTION
+from faulty.terms import PUSH, QUESTION, plan_for
 from mosha import federated
 
-app = ClientApp()
+
+def privately(message, context, call):
+    if context.run_config["what"] != "shares" or message.metadata.message_type != "train":
+        return call(message, context)
+    return federated.flower_mod(plan_for("shares", context.run_config["rounds"]))(message, context, call)
+
+
+app = ClientApp(mods=[privately])
 
 
 def fault_of(context, number):

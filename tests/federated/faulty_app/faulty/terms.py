@@ -7,5 +7,8 @@ QUESTION = federated.histogram(keys=[1, 2, 3], clients=4, survivors=3, epsilon=4
 
 
 def plan_for(what, rounds):
+    if what == "shares":
+        terms = {"rounds": rounds, "clients": 4, "survivors": 3, "clip": CLIP, "noise_multiplier": 0.002}
+        return federated.Distributed(**terms, delta=1e-4)
     terms = {"rounds": rounds, "clients": PLANNED, "clip": CLIP, "noise_multiplier": 0.002, "delta": 1e-4}
     return federated.ServerSide(**terms, **({"period": 2, "bands": 2} if what == "turns" else {}))

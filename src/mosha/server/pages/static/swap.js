@@ -30,7 +30,8 @@
     }, 350);
   };
   const poll = () => {
-    if (document.querySelector("[data-poll]")) setTimeout(() => fresh(location.href, false), 1000);
+    const wait = document.querySelector("[data-poll]");
+    if (wait) setTimeout(() => fresh(location.href, false), 1000 * (wait.dataset.poll || 1));
   };
   document.addEventListener("input", live);
   poll();

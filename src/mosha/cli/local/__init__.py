@@ -1,0 +1,1 @@
+"""`mosha local`: surveys of people who trust nobody, on devices and at the collector."""

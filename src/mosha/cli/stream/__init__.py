@@ -1,0 +1,1 @@
+"""`mosha stream`: statistics that go on, fed from files."""

@@ -1,0 +1,99 @@
+"""What every error is: data first, a sentence second. The tree of errors stands in `errors.py`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, Self
+
+from mosha.core.language import Language, current_language, is_code, say
+
+__all__ = ["MoshaError", "Spent"]
+
+Spent = Literal["nothing", "paid", "waits"]
+
+
+class MoshaError(Exception):
+    """The root: `except MoshaError` catches all that Mosha raises on purpose.
+
+    Args:
+        code: which error it is (`folder.words`, listed in the reference); it never changes.
+        parameter: the name of the argument that is wrong.
+        account: the name of the account that it is about.
+        spent: "nothing", "paid" (the price stays paid) or "waits" (the payment waits for its key); None if money does
+            not come into it.
+        public: the public facts that the sentence names.
+
+    >>> from mosha.errors import InvalidParameter
+    >>> error = InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0)
+    >>> error.code, error.parameter, error.public
+    ('core.not_positive', 'epsilon', {'value': -1.0})
+    >>> print(error)
+    epsilon must be above zero, not -1.
+    """
+
+    spent: Spent | None = None
+
+    def __init__(
+        self,
+        code: str = "",
+        /,
+        *,
+        parameter: str | None = None,
+        account: str | None = None,
+        spent: Spent | None = None,
+        **public: object,
+    ) -> None:
+        super().__init__(code)
+        self.code = code if is_code(code) else re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        self.parameter = parameter
+        self.account = account
+        if spent is not None:
+            self.spent = spent
+        self.public = public
+
+    def render(self, language: Language | None = None) -> str:
+        """The sentence, in a language of your choice.
+
+        >>> from mosha.errors import InvalidParameter
+        >>> InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0).render("zh")
+        'epsilon 必须大于零，不能是 -1。'
+        """
+        language = language or current_language()
+        closing = "" if self.spent is None else say(f"core.closing_{self.spent}", language)
+        if is_code(self.args[0] if self.args else ""):
+            said = say(self.code, language, **self._fields())
+        else:
+            said = str(self.args[0]) if self.args else say(f"core.{self.code}", language)
+            if self.spent not in {None, "nothing"}:
+                said = said.replace(" Nothing was spent.", "")
+            closing = "" if closing in said or ("nothing was spent" in said and self.spent == "nothing") else closing
+        return f"{said}{'' if language == 'zh' or not closing else ' '}{closing}"
+
+    def _fields(self) -> dict[str, Any]:
+        named = {"parameter": self.parameter, "account": self.account}
+        return {name: value for name, value in named.items() if value is not None} | self.public
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error for programs: its kind, its code, its sentence and its public fields."""
+        own = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "public"}
+        named = {"code": self.code, "spent": self.spent} | own
+        said = {name: value for name, value in named.items() if value is not None}
+        return {"error": type(self).__name__, "message": str(self), **said, **self.public}
+
+    def with_spent(self, spent: Spent) -> Self:
+        """The same error, where something else became of the money."""
+        self.spent = spent
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An error must survive the way back from a worker process, whatever its constructor looks like."""
+        return _revive, (type(self), self.args, vars(self))
+
+
+def _revive(kind: type[MoshaError], arguments: tuple[object, ...], attributes: dict[str, object]) -> MoshaError:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(attributes)
+    return error

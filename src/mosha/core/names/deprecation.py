@@ -1,0 +1,100 @@
+"""Names that changed: the old ones work for one minor version and warn."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mosha.core.errors import InvalidParameter
+
+__all__ = ["old_names", "renamed_argument", "renamed_method", "warn_of_old_name"]
+
+Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
+
+
+def warn_of_old_name(old: str, new: str, *, depth: int = 3) -> None:
+    """Warn that `old` is now called `new`; `depth` is how many calls above this one the user's line is."""
+    warnings.warn(
+        f"{old} is now called {new}; the old name goes with the next minor version.", DeprecationWarning, depth
+    )
+
+
+def old_names(module: str, **renamed: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names changed (`old="new"`): the old ones still work, with a warning.
+
+    Args:
+        module: the module's `__name__`.
+        renamed: for each old name the new one.
+    """
+
+    def load(name: str) -> Any:
+        if name not in renamed:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warn_of_old_name(f"{module}.{name}", renamed[name])
+        return getattr(sys.modules[module], renamed[name])
+
+    return load
+
+
+def renamed_argument(**renamed: str) -> Callable[[Wrapped], Wrapped]:
+    """A function or class that still takes arguments by their old names (`old="new"`), with a DeprecationWarning.
+
+    >>> @renamed_argument(low="lowest")
+    ... def first(*, lowest):
+    ...     return lowest
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     first(low=3)
+    3
+    >>> seen[0].category.__name__
+    'DeprecationWarning'
+    """
+
+    def wrap(wrapped: Wrapped) -> Wrapped:
+        if isinstance(wrapped, type):
+            wrapped.__init__ = _take_old_names(wrapped.__init__, wrapped.__name__, renamed)  # type: ignore[misc]
+            return wrapped
+        return _take_old_names(wrapped, getattr(wrapped, "__name__", "function"), renamed)  # type: ignore[return-value]
+
+    return wrap
+
+
+def renamed_method(old: str, new: str) -> Callable[..., Any]:
+    """The old name of a method that is now called `new`, to stand in its class; it warns.
+
+    >>> class Lamp:
+    ...     def light(self):
+    ...         return "on"
+    ...     lit = renamed_method("lit", "light")
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     Lamp().lit()
+    'on'
+    >>> len(seen)
+    1
+    """
+
+    def call(self: object, /, *positional: object, **named: object) -> object:
+        warn_of_old_name(f"{type(self).__name__}.{old}", new)
+        return getattr(self, new)(*positional, **named)
+
+    return call
+
+
+def _take_old_names(function: Callable[..., object], name: str, renamed: dict[str, str]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*positional: object, **named: object) -> object:
+        for old, new in renamed.items():
+            if old in named:
+                if new in named:
+                    raise InvalidParameter("core.both_names", parameter=new, old=old)
+                warn_of_old_name(f"the argument {old!r} of {name}", repr(new))
+                named[new] = named.pop(old)
+        return function(*positional, **named)
+
+    return call

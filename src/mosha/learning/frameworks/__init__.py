@@ -1,0 +1,1 @@
+"""Private training in loops of somebody else: plain PyTorch, Hugging Face, Lightning, Accelerate."""

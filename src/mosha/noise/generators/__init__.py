@@ -1,0 +1,1 @@
+"""Where random words come from: the secure generator, a keyed one for replays, a seeded one for tests."""

@@ -1,0 +1,99 @@
+"""Forms of pages: what was typed stays where it was typed, and what is wrong with it is said beside its field."""
+
+from __future__ import annotations
+
+import re
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+from markupsafe import Markup
+from starlette.requests import Request
+
+from mosha.server.errors import BadRequest
+
+__all__ = ["Form", "read_form"]
+
+_MOST_FIELDS = 200
+
+_BESIDE = Markup('<p class="beside" id="{}">{}</p>')
+_MARKS = Markup(' aria-invalid="true" aria-describedby="{}" autofocus')
+
+
+def read_form(kind: str, body: bytes) -> list[tuple[str, str]]:
+    """The fields of a form as a browser sends them; a file that was chosen is the text in it."""
+    try:
+        if not kind.startswith("multipart/form-data"):
+            text = body.decode("utf-8").replace("%00", "")
+            return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        message = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
+        parts = list(message.iter_parts())[:_MOST_FIELDS] if message.is_multipart() else []
+        return [
+            (str(name), bytes(part.get_payload(decode=True)).decode("utf-8").replace("\x00", ""))
+            for part in parts
+            if (name := part.get_param("name", header="content-disposition"))
+        ]
+    except (ValueError, TypeError, AttributeError, LookupError):
+        raise BadRequest("server.field_wrong", parameter="form", expected="UTF-8") from None
+
+
+class _Visit(Protocol):
+    """What a form needs of the visit that it is part of."""
+
+    form: list[tuple[str, str]]
+    request: Request
+    refused: dict[str, Any] | None
+
+    def read_field(self, name: str, otherwise: str = "") -> str: ...
+
+
+class Form:
+    """One form of a page that may have several; `ending` is how the address ends to which it is sent.
+
+    A problem belongs to the field that it names (`promise.epsilon` to `epsilon`), in the form that was sent. `fields`
+    says where names differ, such as `{"source": "path"}`.
+    """
+
+    def __init__(self, visit: _Visit, ending: str, problem: dict[str, Any] | None, fields: dict[str, str]) -> None:
+        self._visit = visit
+        self._fields = fields
+        self._ending = ending
+        self.is_sent = bool(visit.form) and visit.request.url.path.endswith(ending)
+        self._problem = problem or (visit.refused if self.is_sent else None)
+
+    def read(self, name: str, otherwise: str = "") -> str:
+        """What was typed into a field of this form."""
+        return self._visit.read_field(name, otherwise) if self.is_sent else otherwise
+
+    def is_wrong(self, name: str) -> bool:
+        parameter = str((self._problem or {}).get("parameter") or "")
+        last = parameter.rsplit(".", maxsplit=1)[-1]
+        return bool(parameter) and name in (parameter, self._fields.get(parameter, last))
+
+    def marks(self, name: str) -> Markup:
+        """What a field carries when it is wrong: it is announced, described and has the focus."""
+        return _MARKS.format(self._place_beside(name)) if self.is_wrong(name) else Markup("")
+
+    def beside(self, name: str) -> Markup:
+        """The sentence beside a field that is wrong; nothing otherwise."""
+        if self._problem is None or not self.is_wrong(name):
+            return Markup("")
+        return _BESIDE.format(self._place_beside(name), self._problem["detail"])
+
+    def _place_beside(self, name: str) -> str:
+        return re.sub(r"\W", "-", f"wrong{self._ending}/{name}")
+
+    def input(self, name: str, otherwise: str = "", *, id: str = "", **attributes: str | int | bool) -> Markup:  # noqa: A002
+        """A field of one line with what was typed, and beside it what is wrong.
+
+        Attributes are those of HTML; True is one without a value, False one that is left out.
+        """
+        said: dict[str, str | int | bool] = {"id": id or name, "name": name, **attributes}
+        said["value"] = self.read(name, otherwise)
+        written = Markup("").join(
+            Markup(" {}").format(key) if value is True else Markup(' {}="{}"').format(key, value)
+            for key, value in said.items()
+            if value is not False
+        )
+        return Markup("<input{}{}>{}").format(written, self.marks(name), self.beside(name))

@@ -1,0 +1,1 @@
+"""What functions of SQL mean: constants, moments, texts, and functions of results."""

@@ -1,0 +1,302 @@
+"""Noise for several sums at once, group by group: a box for pure epsilon, an ellipsoid for Gaussian noise.
+
+A *channel* is one integer for each group (a count, a sum from the middle, a sum of squares). All channels of a release
+share one weight for each person, so that a person moves them together: by at most `reach_j * c_g` in channel j
+and group g, where c_g >= 0 and the norm of c over groups is at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event, compose
+from mosha.core.events import DiscreteGaussian, DiscreteLaplace, Pure
+from mosha.core.number import strict_probability
+from mosha.core.randomness import Rng
+from mosha.exact.grid import enlarge_scale
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.noise import LARGEST_SCALE, box_noise, discrete_gaussian, discrete_laplace
+
+__all__ = ["REACH", "BoxNoise", "GaussianNoise", "JointNoise"]
+
+FINE = 1 << 10
+REACH = 1 << 26
+"""Where a box or Gaussian noise is used, every channel is counted in parts of so much of its reach."""
+
+EXACT = 1 << 10
+"""A channel of at most this reach is counted in whole parts under Gaussian noise: nothing is rounded."""
+
+HELD = 1 << 59
+"""Channels are held within this size before and after noise (see `joint_noise.md`)."""
+
+_MORE = 1 + 2.0**-20
+"""More than the rounding of floats and the slack of scales, where a bound on a probability is computed."""
+
+FINE_SHAPE, ROUGH_SHAPE, FEW_GROUPS = 64, 8, 64
+"""Coefficients of a width are rounded up to so many steps: to fine ones for a few groups, to rough ones for many.
+
+The cells that a correlation looks at count as groups.
+"""
+
+
+class JointNoise(Protocol):
+    """Noise on `channels` of at most `groups` groups, whose price does not depend on how far the channels reach."""
+
+    @property
+    def event(self) -> Event: ...
+
+    def add(self, exact: NDArray[np.generic], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        """The exact integers (a row for each group, a column for each channel) with noise, in the same units."""
+
+    def deviation(self, reach: float) -> float:
+        """Standard deviation of the noise on a channel with this reach."""
+
+    def exceed(self, reach: int, size: float) -> float:
+        """An upper bound on the chance that the noise on a channel with this reach is at least `size`."""
+
+    def __hash__(self) -> int:
+        """Equal noises are one key."""
+
+    def width(self, terms: Sequence[object], confidence: float) -> Any:
+        """A w with P(|sum of terms_j * noise_j| <= w) >= confidence; a term is a coefficient times a reach."""
+
+
+Reach = int | Fraction
+
+
+def _in_parts(exact: NDArray[np.generic], reach: Sequence[Reach]) -> NDArray[np.int64]:
+    """Each channel in whole parts of reach / REACH, rounded down, held within HELD."""
+    columns = [_divide(exact[:, j], REACH * r.denominator, r.numerator) for j, r in enumerate(reach)]
+    return np.stack(columns, axis=1)
+
+
+def _in_units(parts: NDArray[np.int64], reach: Sequence[Reach]) -> NDArray[np.float64]:
+    held = np.clip(parts, -HELD, HELD)
+    columns = [_multiply(held[:, j], r.numerator, REACH * r.denominator) for j, r in enumerate(reach)]
+    return np.stack(columns, axis=1)
+
+
+def _hold(column: NDArray[np.generic]) -> NDArray[np.int64]:
+    """The integers, held within HELD."""
+    if column.dtype == np.int64:
+        return np.asarray(np.clip(column, -HELD, HELD), np.int64)
+    return np.array([min(max(n, -HELD), HELD) for n in column.tolist()], np.int64)
+
+
+def _divide(column: NDArray[Any], factor: int, divisor: int) -> NDArray[np.int64]:
+    """Each n * factor // divisor, held: in 64 bits where they suffice, else in Python's integers."""
+    if column.dtype == np.int64 and divisor < 2**62 and factor * (_largest(column) + 1) < 2**62:
+        return _hold(column * factor // divisor)
+    return _hold(np.array([n * factor // divisor for n in column.tolist()], object))
+
+
+def _multiply(column: NDArray[np.int64], factor: int, divisor: int) -> NDArray[np.float64]:
+    """Each n * factor / divisor, rounded once: by doubles where one of their two steps is exact."""
+    exact_steps = factor.bit_count() == 1 or divisor.bit_count() == 1
+    if exact_steps and max(_largest(column), factor, divisor) < 2**53:
+        return column.astype(np.float64) * float(factor) / float(divisor)
+    return np.array([n * factor / divisor for n in column.tolist()], np.float64)
+
+
+def _largest(column: NDArray[np.int64]) -> int:
+    return max(int(column.max(initial=0)), -int(column.min(initial=0)))
+
+
+def _reach_in_whole_parts(reach: int) -> Fraction:
+    """The reach for which a part is the inverse of a whole number, if the channel's own is small."""
+    return Fraction(REACH, REACH // reach) if reach <= EXACT else Fraction(reach)
+
+
+def _check(scale: Fraction) -> None:
+    if scale > LARGEST_SCALE:
+        raise InvalidParameter("tables.budget_too_small")
+
+
+@dataclass(frozen=True)
+class BoxNoise:
+    """The K-norm mechanism for the l1 sum over groups of the greatest channel: pure epsilon.
+
+    Guarantee:
+        epsilon-differential privacy for units that move channel j in group g by at most reach_j c_g, sum of
+        c_g <= 1: `joint_noise.md`. One channel needs no box: discrete Laplace noise on its integers.
+    """
+
+    epsilon: float
+    channels: int
+    groups: int
+
+    def __post_init__(self) -> None:
+        _check(self._scale)
+        if self.epsilon > REACH / FINE:
+            raise InvalidParameter("tables.budget_too_large")
+
+    @property
+    def _scale(self) -> Fraction:
+        return enlarge_scale((REACH + self.groups) / Fraction(self.epsilon))
+
+    @property
+    def event(self) -> Event:
+        if self.channels == 1:
+            return DiscreteLaplace(laplace_multiplier(self.epsilon))
+        return Pure(self.epsilon)
+
+    def add(self, exact: NDArray[np.generic], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        if self.channels == 1 and reach[0] <= REACH:
+            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
+            noisy = np.clip(_hold(exact[:, 0]) + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
+            return np.array(noisy, np.float64).reshape(-1, 1)
+        if self.channels == 1:
+            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self.groups))
+            return _in_units(_in_parts(exact, reach) + discrete_laplace(scale, exact.shape, rng=rng), reach)
+        noise = box_noise(self._scale, [1] * self.channels, len(exact), rng=rng)
+        return _in_units(_in_parts(exact, reach) + noise, reach)
+
+    def deviation(self, reach: float) -> float:
+        d = self.channels
+        return reach / self.epsilon * math.sqrt((d + 1) * (d + 2) / 3)
+
+    def exceed(self, reach: int, size: float) -> float:
+        if self.channels == 1 and reach <= REACH:
+            scale = float(Fraction(laplace_multiplier(self.epsilon)) * reach) * _MORE
+            return _MORE * math.exp(-size / scale) / (1 + math.exp(-1 / scale)) if size >= 1 else 1.0
+        d, scale = self.channels, float(self._scale) * _MORE
+        point = np.array([(size * REACH / reach - 1) / scale])
+        if point[0] <= d + 1:
+            return 1.0
+        beyond = _beyond(d + 1, point) - point / d * _beyond(d, point)
+        return _MORE * math.exp(1 / scale) * float(beyond[0]) / 2
+
+    def width(self, terms: Sequence[object], confidence: float) -> Any:
+        tall = np.broadcast_arrays(*(np.abs(np.asarray(term, np.float64)) for term in terms))
+        stacked = np.stack(tall, axis=-1)
+        flat = stacked.reshape(-1, stacked.shape[-1])
+        steps = FINE_SHAPE if len(terms) <= 2 or len(flat) <= FEW_GROUPS else ROUGH_SHAPE
+        shapes, which = _shapes(flat, steps)
+        each = np.array([_box_width(self.channels, shape, confidence) for shape in shapes])
+        widths = each[which] * flat.max(axis=1)
+        slack = 1 + 2.0 * (self.groups + 2) / REACH
+        return (widths * slack / self.epsilon).reshape(stacked.shape[:-1])
+
+
+def _shapes(rows: NDArray[np.float64], steps: int) -> tuple[list[tuple[float, ...]], NDArray[np.int64]]:
+    """Coefficients relative to the largest, rounded up to a few values, and which of them each row has.
+
+    So a few widths serve many groups.
+    """
+    top = rows.max(axis=1, keepdims=True)
+    relative = np.ceil(np.divide(rows, top, out=np.ones_like(rows), where=top > 0) * steps).astype(np.int64)
+    ordered = -np.sort(-relative, axis=1)
+    _, places, which = np.unique(_codes(ordered, steps + 1), return_index=True, return_inverse=True)
+    return [tuple(n / steps for n in row if n > 0) for row in ordered[places].tolist()], which.reshape(-1)
+
+
+def _codes(rows: NDArray[np.int64], base: int) -> NDArray[np.int64]:
+    """A number for each row of numbers below `base`, the same for equal rows alone: sorted faster than rows are.
+
+    >>> _codes(np.array([[2, 1], [0, 3], [2, 1]]), 4).tolist()
+    [9, 3, 9]
+    """
+    codes, bound = np.zeros(len(rows), np.int64), 1
+    for column in rows.T:
+        if bound * base >= HELD:
+            codes, bound = np.unique(codes, return_inverse=True)[1].reshape(-1), len(rows)
+        codes, bound = codes * base + column, bound * base
+    return codes
+
+
+def _beyond(shape: int, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """P(a Gamma variable of this whole shape exceeds each point): e**-x times the sum of x**k / k!, k < shape."""
+    terms = np.exp(-points)
+    total = terms.copy()
+    for k in range(1, shape):
+        terms = terms * points / k
+        total += terms
+    return np.asarray(total, np.float64)
+
+
+@lru_cache(maxsize=4096)
+def _box_width(channels: int, shape: tuple[float, ...], confidence: float) -> float:
+    """The quantile of r |sum of shape_i U_i|: r Gamma of shape channels + 1, U uniform on [-1, 1], rounded up.
+
+    Each U is widened to whole cells, which makes the sum of such symmetric, unimodal variables no smaller (Birnbaum
+    1948), and replaced by the middle of its cell, which is half a cell away at most: half a cell for each is added.
+    """
+    strict_probability("confidence", confidence)
+    total = sum(shape)
+    step = total / 512
+    mass = np.ones(1)
+    for part in shape:
+        half = max(1, math.ceil(part / step))
+        mass = np.convolve(mass, np.full(2 * half + 1, 1 / (2 * half + 1)))
+    middle = len(mass) // 2
+    sizes = (np.arange(middle + 1) + len(shape) / 2) * step
+    weights = np.concatenate([mass[middle : middle + 1], 2 * mass[middle + 1 :]])
+    low, high = 0.0, total * (4 * channels + 60 - 2 * math.log(1 - confidence))
+    for _ in range(45):
+        point = (low + high) / 2
+        missed = float(np.sum(weights * _beyond(channels + 1, point / sizes)))
+        low, high = (point, high) if missed > 1 - confidence else (low, point)
+    return high
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Gaussian noise on every channel: a box of half-lengths `reach` fits the ellipsoid that is noised.
+
+    Guarantee:
+        For units that move channel j in group g by at most reach_j c_g, sum of c_g^2 <= 1, channel j counted in parts
+        has l2 sensitivity REACH + sqrt(groups) and costs DiscreteGaussian(m sqrt(d)); the d channels compose to
+        the price of one Gaussian of multiplier m (`joint_noise.md`).
+    """
+
+    multiplier: float
+    channels: int
+    groups: int
+
+    def __post_init__(self) -> None:
+        _check(self._sigma)
+        if self._sigma < FINE:
+            raise InvalidParameter("tables.budget_too_large")
+
+    @property
+    def _sensitivity(self) -> int:
+        return REACH + math.isqrt(self.groups) + 1
+
+    @property
+    def _each(self) -> float:
+        return self.multiplier * math.sqrt(self.channels) * (1 + 2.0**-30)
+
+    @property
+    def _sigma(self) -> Fraction:
+        return enlarge_scale(Fraction(self._each) * self._sensitivity)
+
+    @property
+    def event(self) -> Event:
+        return compose([(DiscreteGaussian(self._each, float(self._sensitivity), self.groups), self.channels)])
+
+    def add(self, exact: NDArray[np.generic], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        sizes = [_reach_in_whole_parts(r) for r in reach]
+        return _in_units(_in_parts(exact, sizes) + discrete_gaussian(self._sigma, exact.shape, rng=rng), sizes)
+
+    def exceed(self, reach: int, size: float) -> float:
+        parts = size * REACH / float(_reach_in_whole_parts(reach)) - 4
+        return _MORE * math.erfc(parts / (float(self._sigma) * _MORE * math.sqrt(2))) / 2 if parts > 0 else 1.0
+
+    def deviation(self, reach: float) -> float:
+        return reach * self._each
+
+    def width(self, terms: Sequence[object], confidence: float) -> Any:
+        quantile = NormalDist().inv_cdf((1 + strict_probability("confidence", confidence)) / 2)
+        tall = np.broadcast_arrays(*(np.asarray(term, np.float64) for term in terms))
+        slack = (1 + 2.0**-9) * self._sensitivity / REACH
+        return np.sqrt(np.sum(np.stack(tall, axis=-1) ** 2, axis=-1)) * self._each * quantile * slack

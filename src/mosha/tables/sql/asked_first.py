@@ -1,0 +1,167 @@
+"""Numbers about all people inside a query, such as (SELECT AVG(x) FROM t): asked and paid before the rest of it.
+
+Guarantee:
+    Each number is a release of its own. The query is then asked with the noisy number in its place, which is public
+    by then, and pays for itself: an account admits questions that are chosen by earlier answers (`rules.md`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from mosha.core.budget import Budget
+from mosha.core.errors import InvalidParameter, MoshaError
+from mosha.core.language import say
+from mosha.core.showing import write_number
+from mosha.tables.answer import Answer
+from mosha.tables.question import Question
+from mosha.tables.questions.look import look
+from mosha.tables.sql.aggregate import is_aggregate
+from mosha.tables.sql.query import Statement
+from mosha.tables.sql.scalar import Refused
+from mosha.tables.sql.tables_in import make_reader
+
+__all__ = ["AskedFirst", "check_any_number", "find_values", "replace_values"]
+
+Prices = Mapping[str, float | None]
+
+
+def find_values(select: exp.Select, tables: Mapping[str, object]) -> list[exp.Subquery]:
+    """The subqueries of WHERE that are one number about all people, and look at nothing outside."""
+    reader = make_reader(tables)
+    found = []
+    for node in select.find_all(exp.Subquery):
+        where = node.find_ancestor(exp.Where, exp.From, exp.Join)
+        if not isinstance(where, exp.Where) or not isinstance(node.this, exp.Select) or not _is_number(node):
+            continue
+        inner = node.this
+        if any(isinstance(part, exp.Select) and part is not inner for part in inner.walk()):
+            continue
+        own = {common.alias.lower() for common in select.find_all(exp.CTE)}
+        if any(table.name.lower() in own for table in inner.find_all(exp.Table)):
+            continue
+        inside = reader.tables(inner)
+        closed = all(any(table.find(column) for table in inside) for column in inner.find_all(exp.Column))
+        if closed and any(table.base is not None for table in inside):
+            found.append(node)
+    return found
+
+
+def _is_number(node: exp.Subquery) -> bool:
+    """Whether a subquery stands for one number: an aggregate without groups, and not in EXISTS or IN."""
+    inner = node.this
+    one = len(inner.expressions) == 1 and any(map(is_aggregate, inner.expressions[0].walk()))
+    return one and not inner.args.get("group") and not isinstance(node.parent, exp.In | exp.Exists | exp.Subquery)
+
+
+@dataclass(frozen=True, eq=False)
+class AskedFirst:
+    """A query and the numbers that are asked before it: `read` makes the one, given the others.
+
+    Fields:
+        values: each number's text in the query, and its question.
+        read: the query with these numbers (None: nothing) in their places.
+    """
+
+    values: tuple[tuple[str, Statement], ...]
+    read: Callable[[Sequence[float | None]], Statement]
+    explained: bool = False
+
+    def answer(self, prices: Prices, **options: Any) -> Answer:
+        """Pay for every number and then for the query, each with the same share of the price."""
+        if options.pop("within", None) is not None:
+            raise Refused("tables.sql_within_of_several", spent="nothing")
+        key = options.pop("key", None)
+        share = self._share(prices)
+        rehearsed = self.read([1.0] * len(self.values)).question
+        self._check_room(rehearsed, prices)
+        plan = rehearsed.plan_release(Budget(**share))
+        look(plan.frame, plan.selection, plan.parts)  # what cannot be asked last is told before the first is paid
+        found: list[Answer] = []
+        for place, (_, asked) in enumerate(self.values):
+            named = None if key is None else f"{key} (number {place + 1})"
+            found.append(asked.answer(asked.question.release(**share, **options, key=named)))
+        last = self.read([_read_number(answer) for answer in found])
+        answer = last.answer(last.question.release(**share, **options, key=key))
+        notes = [_write_note(text, answer) for (text, _), answer in zip(self.values, found, strict=True)]
+        return replace(answer, notes=(*notes, *answer.notes), receipt=_add_receipts([*found, answer]))
+
+    def explain(self, prices: Prices, *, statements: bool = False) -> str:
+        """What is asked first and what then, each with its share of the price."""
+        share = self._share(prices)
+        asked = [statement for _, statement in self.values] + [self.read([1.0] * len(self.values))]
+        told = [statement.question.explain(**share, statements=statements) for statement in asked]
+        listed = [text for text, _ in self.values]
+        head = say("tables.explained_first", numbers=listed, parts=len(asked))
+        return "\n\n".join([f"-- {head}" if statements else head, *told])
+
+    def _share(self, prices: Prices) -> dict[str, Any]:
+        parts = len(self.values) + 1
+        shares = {name: price / parts for name, price in prices.items() if price is not None}
+        exact = parts & (parts - 1) == 0  # a power of two divides a price without rounding
+        return shares if exact else {name: math.nextafter(share, 0.0) for name, share in shares.items()}
+
+    def _check_room(self, question: Question, prices: Prices) -> None:
+        """Refuse before anything is paid where the account cannot pay for all."""
+        quote = getattr(question.account, "quote", None)
+        wanted = {name: price for name, price in prices.items() if price}
+        if quote is not None and wanted and not (offered := quote(question, **wanted)).fits:
+            raise Refused("tables.sql_first_without_room", accounts=list(offered.lacking), spent="nothing")
+
+
+def _read_number(answer: Answer) -> float | None:
+    if len(answer) != 1:
+        raise InvalidParameter("tables.answer_not_single")
+    [value] = [column[0] for name, column in answer.exact.table.items() if name in answer.columns]
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _write_note(text: str, answer: Answer) -> str:
+    value = _read_number(answer)
+    [bar] = [float(bars[0]) for name, bars in answer.error(0.95).items() if name in answer.columns]
+    paid = f"{answer.receipt.measure} {answer.receipt.cost:.4g}"
+    return say(
+        "tables.asked_first", "en", text=text, value=write_number(value, bar), bar=write_number(bar, bar), paid=paid
+    )
+
+
+def _add_receipts(answers: Sequence[Answer]) -> Any:
+    """One receipt for all: what was paid together, as the last of them found the account."""
+    last = answers[-1].receipt
+    same = [answer.receipt for answer in answers if answer.receipt.account == last.account]
+    return replace(
+        last, cost=sum(each.cost for each in same), delta=sum(each.delta for each in same),
+        event=sum((each.event for each in same[1:]), same[0].event),
+    )  # fmt: skip
+
+
+TRIED = (1.0, 0.0, 0.5, -1.0, 2.0**40, -(2.0**40), None)
+"""Numbers that stand for all that an answer may be."""
+
+
+def check_any_number(read: Callable[[Sequence[float | None]], Statement], texts: Sequence[str]) -> None:
+    """Refuse numbers where not every number can stand (bounds of CLAMP, widths): theirs are known after payment."""
+    rising = [2.0**20 * (place - len(texts) / 2) for place in range(len(texts))]
+    tried: list[Sequence[float | None]] = [rising, rising[::-1], *([number] * len(texts) for number in TRIED)]
+    for numbers in tried:
+        with suppress(MoshaError):
+            read(numbers)
+            continue
+        raise Refused("tables.sql_first_in_any_place", numbers=", ".join(texts), spent="nothing")
+
+
+def replace_values(nodes: Sequence[exp.Subquery], values: Sequence[float | None]) -> None:
+    """Write numbers in the places of subqueries; zero over zero, which is missing, where there is none."""
+    for node, value in zip(nodes, values, strict=True):
+        number: exp.Expression = exp.Literal.number(abs(value or 0.0))
+        if value is None:
+            number = exp.Paren(this=exp.Div(this=number, expression=number.copy()))
+        elif value < 0:
+            number = exp.Paren(this=exp.Neg(this=number))
+        node.replace(number)

@@ -1,0 +1,70 @@
+"""Questions on a Spark server that is asked over the network (Spark Connect): a program that tells its answers as JSON.
+
+    python -m tests.connect.remote FOLDER
+
+FOLDER holds `visits.parquet`. A process has either a context of its own or a remote session, so this is a process of
+its own.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import mosha
+from mosha.connect.engines import spark
+from mosha.connect.engines.asking import stop_at
+from mosha.tables import Budget, protect
+from tests.connect import cluster
+from tests.spark import SETTINGS
+
+SLOW = "SELECT count(*) AS who FROM range(1000000000000) WHERE sha2(CAST(id AS STRING), 256) < '0'"  # needs no memory
+
+
+def begin(folder):
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    own = {"spark.driver.memory": "700m", "spark.sql.warehouse.dir": str(folder), "spark.local.dir": str(folder)}
+    builder = SparkSession.builder.remote("local[1]")
+    for name, value in {**SETTINGS, **own}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def tell_error(work):
+    try:
+        work()
+    except mosha.errors.MoshaError as error:
+        return [type(error).__name__, error.code, error.__context__ is None]
+    return None
+
+
+def main(folder):
+    from pyspark import SparkContext
+
+    session = begin(folder)
+    frame = session.read.parquet(str(folder / "visits.parquet"))
+    told = {"answers": {name: cluster.answer(question) for name, question in cluster.questions(frame)}}
+    slow = protect(session.sql(SLOW), unit=mosha.Row()).count().measurement(Budget(epsilon=1))
+
+    def ask_with_deadline(seconds):
+        with stop_at(seconds):
+            return tell_error(lambda: slow.step(None, None, None, mosha.noise.secure()))
+
+    told["late"] = ask_with_deadline(1.0)
+    told["afterwards"] = cluster.answer(next(cluster.questions(frame))[1])
+    spark.GRACE = 1.0
+    java = SparkContext._gateway.proc.pid
+    threading.Timer(0.5, os.kill, (java, signal.SIGKILL)).start()
+    told["gone"] = ask_with_deadline(3.0)
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # to say goodbye to a server that is gone takes as long as to ask it
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,214 @@
+"""A row is counted once by every list, whatever values of the list an engine takes for one another.
+
+Lists come from people: keys of groups, constants of IN, keys of public tables, candidates, categories. An equality that
+is coarser where rows are counted than where the list was cleared of repetitions would count one row for several of its
+values, or beside several rows of a public table: more than the noise is made for.
+"""
+
+import itertools
+from collections import Counter
+from datetime import date, datetime, timedelta
+
+import duckdb
+import psycopg
+import pytest
+
+import mosha
+from mosha.connect import Aggregation, Rows, Type, Unbounded, answer, col, private, public, source
+from mosha.connect.plan.person_steps import OwnerJoin, Pick
+from mosha.connect.sql.listed_groups import FEW
+from mosha.models.bayes import CategoryCounts
+from mosha.models.sums.table_sums import table_cells
+from mosha.tables.table import Table
+from tests.connect.places import name_table
+
+PLAIN = ["A", "a", "a ", " a", "a\t", "ss", "SS", "i", "I", "", " ", "e"]
+POINTS = [
+    [0xE1], [0x61, 0x301], [0xE9], [0x65, 0x301], [0xFF41], [0xAA], [0xDF], [0x1E9E], [0x3C3], [0x3C2], [0x3A3],
+    [0x130], [0x131], [0x69, 0x307], [0x1F600], [0x1F601], [0x212B], [0xC5],
+]  # fmt: skip
+"""Accents in one and in two code points, wide letters, sharp s, sigmas, dotted letters, pictures beyond 16 bits."""
+
+LISTS = {
+    Type.TEXT: [*PLAIN, *("".join(map(chr, points)) for points in POINTS)],
+    Type.REAL: [0.0, -0.0, 1.0, 1 + 2.0**-52, 2.0**53, 2.0**53 + 2, 2.0**62, 2.0**62 + 1024, 1e-300, 5e-324, -1e-200],
+    Type.INTEGER: [0, 1, -1, 2**53, 2**53 + 1, 2**62, 2**62 + 1, 2**62 + 2, -(2**53) - 1, -(2**53)],
+    Type.DATE: [date(1999, 12, 31), date(2000, 1, 1), date(2000, 2, 29)],
+    Type.TIMESTAMP: [datetime(2000, 1, 1) + timedelta(microseconds=n) for n in (-1, 0, 1, 999_999)],
+    Type.BOOLEAN: [True, False],
+}
+"""Values that some engine, some collation or some cast takes for one another."""
+
+FILLERS = {
+    Type.TEXT: [f"filler {n}" for n in range(FEW)],
+    Type.REAL: [1000.5 + n for n in range(FEW)],
+    Type.INTEGER: [1000 + 2 * n for n in range(FEW)],
+    Type.DATE: [date(2010, 1, 1 + n) for n in range(FEW)],
+    Type.TIMESTAMP: [datetime(2010, 1, 1 + n) for n in range(FEW)],
+    Type.BOOLEAN: [],
+}
+"""More values than a statement says one by one."""
+
+
+def in_coarse_texts(place, values, folder):
+    """A table whose column of texts has the coarsest equality that its engine knows; one row for each value."""
+    name, rows = name_table(), list(enumerate(values))
+    if place.name == "duckdb":
+        with duckdb.connect(folder / f"{name}.duckdb") as connection:
+            connection.execute("CREATE TABLE t (who BIGINT, k VARCHAR COLLATE NOCASE.NOACCENT)")
+            connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        return source(folder / f"{name}.duckdb", table="t")
+    if place.name == "postgresql":
+        with psycopg.connect(place.url, autocommit=True) as connection:
+            if not connection.execute("SELECT 1 FROM pg_collation WHERE collprovider = 'i'").fetchone():
+                pytest.skip("this PostgreSQL was built without ICU: it has no collation that takes A for a")
+            coarse = "provider = icu, locale = 'und-u-ks-level1', deterministic = false"
+            connection.execute(f"CREATE COLLATION IF NOT EXISTS coarse ({coarse})")
+            connection.execute(f"CREATE TABLE {name} (who bigint, k text COLLATE coarse)")
+            connection.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s)", rows)
+        return source(place.url, table=name)
+    return place.load({"who": Type.INTEGER, "k": Type.TEXT}, rows)
+
+
+def load_values(place, kind, values, folder):
+    if kind is Type.TEXT:
+        return in_coarse_texts(place, values, folder)
+    return place.load({"who": Type.INTEGER, "k": kind}, list(enumerate(values)))
+
+
+def count(relation, only=None, keys=("k",)):
+    keyed = tuple((f"key {place}", col(name)) for place, name in enumerate(keys)) if only is not None else ()
+    return answer(Aggregation(relation, keyed, {"n": Rows()}, bound=Unbounded(), only=only)).to_dict()
+
+
+def find_rows(relation):
+    """How many rows each row of the data has become, by its place."""
+    found = answer(Aggregation(relation, (("who", col("who")),), {"n": Rows()}, bound=Unbounded()))
+    return {who: n for (who,), (n,) in found.to_dict().items()}
+
+
+def by_row(relation):
+    return list(find_rows(relation).values())
+
+
+def count_few(data, kind, values):
+    parts = [values[start : start + FEW] for start in range(0, len(values), FEW)]
+    return [count(private(data), only=part) for part in parts]
+
+
+def count_many(data, kind, values):
+    return [count(private(data), only=[*values, *FILLERS[kind]])]
+
+
+def count_with_missing(data, kind, values):
+    return [count(private(data), only=[*values[: FEW - 1], None]), count(private(data), only=[*values, None])]
+
+
+def count_pairs(data, kind, values):
+    pairs = list(itertools.product(values, values))
+    found = count(private(data).compute(again=col("k")), only=pairs, keys=("k", "again"))
+    assert not any(n for (a, b), (n,) in found.items() if a != b)
+    return [{(a,): n for (a, b), n in found.items() if a == b}]
+
+
+KEYS = {
+    "few keys": count_few,
+    "many keys": count_many,
+    "keys with the missing one": count_with_missing,
+    "pairs of keys": count_pairs,
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(place, tmp_path_factory):
+    """The tables of all kinds, each loaded once."""
+    folder, found = tmp_path_factory.mktemp("lists"), {}
+
+    def load(kind):
+        if kind not in found:
+            found[kind] = load_values(place, kind, LISTS[kind], folder)
+        return found[kind]
+
+    return load
+
+
+@pytest.mark.parametrize("kind", LISTS, ids=str)
+@pytest.mark.parametrize("way", KEYS)
+def test_listed_groups_hold_every_row_once(loaded, kind, way):
+    values = LISTS[kind]
+    for found in KEYS[way](loaded(kind), kind, values):
+        listed = {key: n for (key,), (n,) in found.items()}
+        assert sum(listed.values()) <= len(values)
+        same = Counter(values)  # 0.0 and -0.0 are one
+        assert all(n <= same[key] + (key == 0.0) * 3 for key, n in listed.items())  # the least reals are read as zero
+
+
+@pytest.mark.parametrize("kind", LISTS, ids=str)
+def test_in_takes_what_the_list_says_and_each_row_once(loaded, kind):
+    """Lists by the binary digits of places: any two values are apart in one of them."""
+    values = LISTS[kind]
+    for digit in range(len(values).bit_length()):
+        chosen = [value for place, value in enumerate(values) if place >> digit & 1]
+        found = find_rows(private(loaded(kind)).where(col("k").is_in([*chosen, *chosen]))) if chosen else {}
+        expected = {place for place, value in enumerate(values) if value in chosen}
+        assert set(found.values()) <= {1}
+        if kind is Type.REAL:  # the least reals are read as zero
+            expected = {place for place in found if values[place] in chosen or abs(values[place]) < 1e-100}
+        assert set(found) == expected
+
+
+def list_beside(data):
+    """The values of a table as a public list."""
+    return Pick(public(data), {"v": "who", "other": "k"})
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("kind", LISTS, ids=str)
+def test_a_row_meets_as_many_rows_of_a_public_table_as_were_declared(loaded, kind, how):
+    data = loaded(kind)
+    for at_most in (1, 2):
+        joined = private(data).join_public(list_beside(data), {"k": "other"}, at_most=at_most, how=how)
+        assert max(by_row(joined)) <= at_most
+    assert max(by_row(private(data).join_public(list_beside(data), {"k": "other"}, how=how))) == 1
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(Type.REAL, Type.INTEGER), (Type.INTEGER, Type.REAL)], ids=str)
+def test_a_row_meets_one_row_of_a_public_table_whose_keys_are_of_another_kind(loaded, mine, theirs):
+    """Whole numbers from 2**53 on that are one real: the table is cut by what the join compares."""
+    data, other = loaded(mine), loaded(theirs)
+    assert max(by_row(private(data).join_public(list_beside(other), {"k": "other"}))) == 1
+    days, moments = loaded(Type.DATE), loaded(Type.TIMESTAMP)
+    for one, two in ((days, moments), (moments, days)):
+        assert max(by_row(private(one).join_public(list_beside(two), {"k": "other"}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [*((kind, kind) for kind in LISTS), (Type.REAL, Type.INTEGER), (Type.INTEGER, Type.REAL)],
+    ids=str,
+)
+def test_a_row_meets_as_many_rows_of_a_private_table_as_were_declared(loaded, mine, theirs):
+    other = Pick(private(loaded(theirs)), {"seen": "who", "other": "k"})
+    joined = private(loaded(mine)).join_bounded(other, {"k": "other"}, at_most=(1, 1), key=bytes(32))
+    assert max(by_row(joined)) == 1
+    found = answer(Aggregation(joined, (("seen", col("seen")),), {"n": Rows()}, bound=Unbounded()))
+    assert max(n for (n,) in found.to_dict().values()) == 1
+
+
+@pytest.mark.parametrize("kind", LISTS, ids=str)
+def test_a_row_is_in_one_cell_of_a_model(loaded, kind):
+    values = list(dict.fromkeys(LISTS[kind]))
+    table = Table(private(loaded(kind)), mosha.Row(), None)
+    counted = table_cells(table, CategoryCounts((tuple(values),), (0, 1)), {"k": values}, None, (0,))
+    assert abs(counted.evaluate(None, mosha.Row())).sum() <= len(LISTS[kind])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LISTS if kind not in {Type.REAL, Type.BOOLEAN}], ids=str)
+def test_a_row_has_one_owner_along_a_key(loaded, kind):
+    """Each row of the second table belongs to the one person whose row has its key."""
+    data = loaded(kind)
+    owners = Pick(private(data, person="who"), {"person": "who", "other": "k"})
+    owned = OwnerJoin(private(data), owners, (("k", "other"),), "owner")
+    assert sorted(by_row(owned)) == [1] * len(LISTS[kind])
+    same = answer(Aggregation(owned.where(col("who") == col("owner")), {}, {"n": Rows()}, bound=Unbounded()))
+    assert same.to_dict()[()] == (len(LISTS[kind]),)

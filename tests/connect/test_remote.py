@@ -1,0 +1,32 @@
+"""Spark Connect: the answers of this machine from a session that is asked over the network, and deadlines there."""
+
+import numpy as np
+import pytest
+
+from tests.connect import cluster, programs
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What a remote session tells, and the answers of DuckDB."""
+    folder = tmp_path_factory.mktemp("remote")
+    source = np.random.default_rng()
+    columns = {"who": source.integers(0, 90, 900), "ward": np.array(cluster.WARDS)[source.integers(0, 3, 900)]}
+    columns["days"] = source.integers(0, 41, 900) / 4
+    found = programs.tell("remote", columns, folder, packages=("pyspark", "grpc_status"))
+    answers = {name: cluster.answer(question) for name, question in cluster.questions(folder / "visits.parquet")}
+    return found | {"expected": answers}
+
+
+def test_every_question_is_answered_as_on_this_machine(told):
+    assert told["answers"] == told["expected"]
+
+
+def test_a_deadline_breaks_a_question_off_and_the_session_goes_on(told):
+    assert told["late"] == ["DeadlineExceeded", "connect.deadline", True]
+    assert told["afterwards"] == told["expected"]["sums"]
+
+
+def test_a_server_that_is_gone_is_not_waited_for_beyond_the_deadline(told):
+    """The client asks a server that was killed again and again, for ten minutes and more."""
+    assert told["gone"] == ["DeadlineExceeded", "connect.deadline", True]

@@ -1,0 +1,79 @@
+"""Models of a protected table learn the same wherever it lives, and ask the engine once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mosha
+from mosha import Ledger, Person
+from mosha.models import (
+    CategoricalNB,
+    GaussianNB,
+    HistogramDensity,
+    KolmogorovSmirnovTest,
+    LinearRegression,
+)
+from mosha.models.sums import table_sums
+
+UNIT = Person("who", at_most=2)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    drawn, count = np.random.default_rng(), 1500
+    table = pd.DataFrame({"who": [f"p{i // 2}" for i in range(count)], "a": drawn.uniform(0, 10, count)})
+    table["b"] = drawn.integers(-5, 5, count)
+    table["y"] = 2 * table.a - table.b + drawn.normal(0, 1, count)
+    table["g"] = np.where(drawn.random(count) < 0.4, "u", "v")
+    table.loc[7, "a"] = np.nan
+    return table
+
+
+BOX, PRICE = {"a": (0, 10), "b": (-5, 5)}, {"epsilon": 1e7}
+MODELS = {
+    "line": lambda t: LinearRegression(between=BOX, target=(-10, 30), **PRICE).fit(t, "y", columns=["a", "b"]).coef_,
+    "distance": lambda t: [_compare(t).statistic],
+    "bayes": lambda t: GaussianNB(classes=("u", "v"), between=BOX, **PRICE).fit(t, "g", columns=["a", "b"]).theta_,
+    "words": lambda t: CategoricalNB(classes=("u", "v"), categories=WORDS, **PRICE).fit(t, "g").feature_log_prob_[0],
+    "cells": lambda t: HistogramDensity(bins=4, between=(0, 10), **PRICE).fit(t, column="a").counts_,
+}
+"""What all kinds of sums say, with next to no noise."""
+WORDS = {"b": (-1, 0, 1)}
+
+
+def _compare(table):
+    test = KolmogorovSmirnovTest(between=(0, 10), groups=("u", "v"), bins=8, **PRICE)
+    return test.run(table, columns=("a", "g"))
+
+
+def learn(table, names):
+    return np.concatenate([np.ravel(MODELS[name](table)) for name in names])
+
+
+def in_postgresql(url, frame):
+    import psycopg
+
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS learnt")
+        cursor.execute("CREATE TABLE learnt (who text, a double precision, b bigint, y double precision, g text)")
+        with cursor.copy("COPY learnt FROM STDIN") as copy:
+            for row in frame.itertuples(index=False):
+                copy.write_row(list(row))
+    return url, {"table": "learnt"}
+
+
+@pytest.mark.parametrize(("name", "models"), [("postgresql", list(MODELS)), ("spark", ["line", "distance"])])
+def test_every_engine_teaches_what_duckdb_teaches(name, models, frame, tmp_path, request, monkeypatch):
+    asked, honest = [], table_sums.answer
+    monkeypatch.setattr(table_sums, "answer", lambda question: (asked.append(question), honest(question))[1])
+    purse = Ledger.memory().account("engines", unit=UNIT, epsilon=1e9)
+    here = learn(mosha.protect(frame, unit=UNIT, account=purse), models)
+    del asked[:]
+    if name == "spark":
+        frame.to_parquet(tmp_path / "learnt.parquet")
+        place, options = request.getfixturevalue("spark_session").read.parquet(str(tmp_path / "learnt.parquet")), {}
+    else:
+        place, options = in_postgresql(request.getfixturevalue("postgres_server").url("postgres"), frame)
+    there = learn(mosha.protect(place, unit=UNIT, account=purse, **options), models)
+    assert there == pytest.approx(here, abs=2e-3)
+    assert len(asked) == 2 * len(models)  # each looked at once and asked once

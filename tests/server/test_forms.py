@@ -1,0 +1,143 @@
+"""Bad input in every form: said beside the field, in the reader's language; nothing typed is lost, nothing is spent."""
+
+import re
+
+import pytest
+
+from tests.server.house import BY_WARD, opened
+from tests.server.test_curator_pages import FIELDS, Visitor
+
+GRANT = {"principal": "li", "epsilon": "0.1", "delta": "0", "expires": "2099-01-01", "approve_above": "0.1"}
+BLOCK = {"name": "year", "column": "day", "from": "2026-01-01", "until": "", "epsilon": "1", "delta": "0"}
+SERIES = {"name": "weekly", "title": "Weekly", "measure": "count", "column": "", "horizon": "4", "epsilon": "0.1"}
+GRAPH = {"path": "edges.csv", "hides": "edge", "vertices": "9", "name": "friends", "title": "", "epsilon": "1"}
+SURVEY = {"title": "Sleep?", "name": "sleep", "epsilon": "1", "values": "yes\nno"}
+AGENT = {"name": "helper", "grant": "g-0", "epsilon": "0.1", "limit_per_day": "0.01"}
+RAW = {"path": "stays.csv", "name": "raw", "epsilon": "1", "delta": "0", "do": "propose", "declaration": "{}"}
+PROPOSE = FIELDS | {"do": "propose", "name": "proposed"}
+FORMS = [
+    ("ada", "/people", {"name": "li", "kind": "person"}, "name"),
+    ("ada", "/people", {"name": "a/b", "kind": "person"}, "name"),
+    ("ada", "/people", {"name": "", "kind": "team"}, "name"),
+    ("ada", "/people/{team}/changes", {"do": "member", "member": "nobody at all"}, "member"),
+    ("li", "/agents", AGENT | {"name": "zhang"}, "name"),
+    ("li", "/agents", AGENT | {"limit_per_day": "0"}, "limit_per_day"),
+    ("li", "/agents", AGENT | {"epsilon": "much"}, "epsilon"),
+    ("wang", "/register", {"path": "../../etc/passwd", "do": "look"}, "path"),
+    ("wang", "/register", {"path": "env:NO_SUCH_VARIABLE", "do": "look"}, "path"),
+    ("wang", "/register", PROPOSE | {"origin": ["", "codebook", ""]}, "origin"),
+    ("wang", "/register", PROPOSE | {"high": ["", "", "many"]}, "high"),
+    ("wang", "/register", PROPOSE | {"name": "Not A Name"}, "name"),
+    ("wang", "/register", PROPOSE | {"epsilon": "-1"}, "epsilon"),
+    ("wang", "/register", PROPOSE | {"delta": "small"}, "delta"),
+    ("wang", "/register", RAW | {"declaration": '{"unit": '}, "declaration"),
+    ("wang", "/register/graph", GRAPH | {"path": "nowhere.csv"}, "path"),
+    ("wang", "/register/graph", GRAPH | {"vertices": "0"}, "vertices"),
+    ("wang", "/register/graph", GRAPH | {"name": "Friends!"}, "name"),
+    ("wang", "/register/graph", GRAPH | {"epsilon": "0"}, "epsilon"),
+    ("wang", "/datasets/visits/grants", GRANT | {"principal": "nobody at all"}, "principal"),
+    ("wang", "/datasets/visits/grants", GRANT | {"epsilon": "-3"}, "epsilon"),
+    ("wang", "/datasets/visits/grants", GRANT | {"delta": "tiny"}, "delta"),
+    ("wang", "/datasets/visits/grants", GRANT | {"expires": "tomorrow"}, "expires"),
+    ("wang", "/datasets/visits/grants", GRANT | {"approve_above": "-1"}, "approve_above"),
+    ("wang", "/datasets/visits/blocks", BLOCK | {"name": "a year"}, "name"),
+    ("wang", "/datasets/visits/blocks", BLOCK | {"epsilon": "-1"}, "epsilon"),
+    ("wang", "/datasets/visits/series", SERIES | {"name": "Every Week"}, "name"),
+    ("wang", "/datasets/visits/series", SERIES | {"measure": "sum"}, "column"),
+    ("wang", "/datasets/visits/series", SERIES | {"horizon": "0"}, "horizon"),
+    ("wang", "/datasets/visits/series", SERIES | {"epsilon": "none"}, "epsilon"),
+    ("wang", "/datasets/visits/freeze", {"reason": " "}, "reason"),
+    ("wang", "/datasets/visits/retire", {"reason": ""}, "reason"),
+    ("wang", "/surveys", SURVEY | {"values": "yes"}, "values"),
+    ("wang", "/surveys", SURVEY | {"values": "yes\nyes"}, "values"),
+    ("wang", "/surveys", SURVEY | {"name": "Sleep Well"}, "name"),
+    ("wang", "/surveys", SURVEY | {"epsilon": "0"}, "epsilon"),
+    ("li", "/requests/{request}/publication", {"title": "Stays", "slug": "Not A Slug"}, "slug"),
+    ("li", "/requests/{request}/publication", {"title": "", "slug": "stays"}, "title"),
+]
+ASKED = [
+    ("/ask/visits", {"mode": "form", "measure": "average", "column": "days", "epsilon": "much"}, "epsilon"),
+    ("/ask/visits", {"mode": "form", "measure": "average", "column": "days", "epsilon": "-1"}, "epsilon"),
+    ("/ask/visits", {"mode": "form", "measure": "average", "column": "days", "within": "close"}, "within"),
+    ("/ask/visits", {"mode": "form", "measure": "average", "column": "days", "rows": "few"}, "rows"),
+    ("/ask/visits", {"mode": "form", "measure": "average", "column": ""}, "column"),
+    ("/ask/visits", {"mode": "form", "measure": "count", "column_of": "days", "test": "is", "value": "x"}, "value"),
+    ("/ask/visits", {"mode": "sql", "sql": "SELECT days FROM visits", "epsilon": "0.1"}, "sql"),
+    ("/ask/visits/table", {"epsilon": "much"}, "epsilon"),
+    ("/ask/visits/table", {"delta": "tiny"}, "delta"),
+    ("/ask/visits/table", {"rows": "many"}, "rows"),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("forms"), previews_per_minute=10_000) as house:
+        (house.service.settings.folder / "data" / "stays.csv").write_text("pid,ward,nights\n1,a,3\n2,b,4\n")
+        house.browsers = []
+        house.names = {
+            "request": house.answer("li", BY_WARD, key="to publish", epsilon=0.05)["id"],
+            "team": house.call("ada", "POST", "/principals", {"name": "team a", "kind": "team"}).json()["id"],
+        }
+        house.visitors = {name: Visitor(house, name) for name in ("ada", "wang", "li")}
+        yield house
+        for browser in house.browsers:
+            browser.close()
+
+
+def check_page(text, wrong, typed):
+    """The field is marked, describes itself by a sentence that is there, and has what was typed."""
+    tags = [tag for tag in re.findall(r"<(?:input|select|textarea)\b[^>]*>", text) if 'aria-invalid="true"' in tag]
+    assert [re.search(r'\bname="(\w+)"', tag)[1] for tag in tags] == [wrong]
+    place = re.search(r'aria-describedby="([^"]+)"', tags[0])[1]
+    said = re.search(rf'id="{re.escape(place)}"[^>]*>(.*?)</(?:p|div)>', text, re.DOTALL)[1]
+    assert re.search(r"[\u4e00-\u9fff]{2}", said), said
+    for value in typed.values():
+        for one in value if isinstance(value, list) else [value]:
+            assert one.replace('"', "&#34;") in text, one
+
+
+@pytest.mark.parametrize(("who", "address", "typed", "wrong"), FORMS)
+def test_what_is_wrong_with_a_form_is_said_beside_its_field(place, who, address, typed, wrong):
+    visitor, before = place.visitors[who], place.service.ledger.head
+    visitor.client.cookies.set("mosha-language", "zh")
+    reply = visitor.send(address.format(**place.names), **typed)
+    assert reply.status_code == 422, reply.text
+    shown = {name: value for name, value in typed.items() if name not in ("do", "grant")}
+    check_page(reply.text, wrong, {name: value for name, value in shown.items() if value != "sum"})
+    assert place.service.ledger.head == before
+
+
+@pytest.mark.parametrize(("address", "typed", "wrong"), ASKED)
+def test_what_is_wrong_with_a_question_is_said_beside_its_field(place, address, typed, wrong):
+    visitor, before = place.visitors["li"], place.service.ledger.head
+    visitor.client.cookies.set("mosha-language", "zh")
+    reply = visitor.client.get(address, params=typed)
+    assert reply.status_code == 200
+    check_page(reply.text, wrong, {wrong: typed[wrong]})
+    assert place.service.ledger.head == before
+
+
+def test_a_form_that_is_right_marks_nothing(place):
+    for path in ("/register", "/datasets/visits", "/surveys", "/people"):
+        assert "aria-invalid" not in place.visitors["wang"].get(path).text
+
+
+def test_a_declaration_is_sent_as_a_file_and_stays_in_its_field(place):
+    said = b'{"unit": {"person": "pid"}, "columns": {"nights": {"between": [0, 30], "origin": "law"}}, "more": 1}'
+    data = {name: value for name, value in RAW.items() if name != "declaration"}
+    data |= {"csrf": place.visitors["wang"].csrf, "declaration": ""}
+    files = {"upload": ("stays.json", said, "application/json")}
+    refused = place.visitors["wang"].client.post("/register", data=data, files=files)
+    assert refused.status_code == 422
+    assert "&#34;nights&#34;" in refused.text
+    files["upload"] = ("stays.json", said.replace(b', "more": 1', b""), "application/json")
+    made = place.visitors["wang"].client.post("/register", data=data, files=files)
+    assert made.status_code == 200, made.text
+    assert made.url.path == "/datasets/raw"
+
+
+@pytest.mark.parametrize("body", [b"", b"--x", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\xff\r\n--x--'])
+def test_a_broken_form_is_refused_and_nothing_more(place, body):
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    reply = place.visitors["wang"].client.post("/register", content=body, headers=headers)
+    assert reply.status_code in (403, 422)

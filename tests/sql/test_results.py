@@ -1,0 +1,99 @@
+"""What is made of results: windows, choices and texts mean what a plain database makes of the same noisy numbers."""
+
+import math
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import mosha
+from mosha.sql import query
+
+GROUPED = "FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY ward, EXTRACT(quarter FROM day)"
+WINDOWS = [
+    "RANK() OVER (ORDER BY {n} DESC)",
+    "ROW_NUMBER() OVER (PARTITION BY {ward} ORDER BY {n})",
+    "DENSE_RANK() OVER (ORDER BY {ward})",
+    "RANK() OVER (ORDER BY {ward}, {q} DESC)",
+    "SUM({n}) OVER ()",
+    "{n} * 100.0 / SUM({n}) OVER ()",
+    "SUM({n}) OVER (PARTITION BY {ward})",
+    "SUM({n}) OVER (PARTITION BY {ward} ORDER BY {q})",
+    "SUM({n}) OVER (ORDER BY {q})",
+    "AVG({n}) OVER (PARTITION BY {q}) - MIN({n}) OVER (PARTITION BY {q})",
+    "MAX({n} + 1) OVER (ORDER BY {q} DESC)",
+    "COUNT(*) OVER (PARTITION BY {ward})",
+    "ROUND(SUM({n}) OVER () / 7, 2)",
+    "CASE WHEN {ward} = 'A' THEN 'first' WHEN {q} > 2 THEN 'late' ELSE LOWER({ward}) END",
+    "CASE {q} WHEN 1 THEN 10 WHEN 2 THEN 20 END",
+    "UPPER({ward}) || '-' || {q}",
+    "CONCAT(LEFT({ward}, 1), SUBSTRING('xyz', 2, 1), LENGTH({ward}))",
+    "LN({n}) + EXP({q})",
+    "{ward} IS NULL",
+]
+NOISY = {"ward": "ward", "q": "EXTRACT(quarter FROM day)", "n": "COUNT(*)"}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("having", ["", " HAVING COUNT(*) > 80"])
+def test_a_result_is_what_a_plain_database_makes_of_the_noisy_numbers(tables, window, having):
+    sql = f"SELECT ward, EXTRACT(quarter FROM day) AS q, COUNT(*) AS n, {window.format(**NOISY)} AS w {GROUPED}{having}"
+    found = list(query(sql, tables=tables, epsilon=1, delta=1e-7).exact)
+    released = pa.table({name: [row[name] for row in found] for name in ("ward", "q", "n")})
+    plain = duckdb.connect()
+    plain.register("released", released)
+    written = window.format(ward="ward", q="q", n="n")
+    expected = plain.execute(f"SELECT ward, q, {written} AS w FROM released").fetchall()
+    assert len(found) > 3
+    for row in found:
+        (wanted,) = [w for ward, q, w in expected if (ward, q) == (row["ward"], row["q"])]
+        assert row["w"] == (pytest.approx(wanted, rel=1e-9) if isinstance(wanted, float) else wanted)
+
+
+def test_a_share_has_a_bar_that_holds_and_a_rank_has_none(tables, plain):
+    sql = (
+        "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER () AS share, RANK() OVER (ORDER BY COUNT(*)) AS place "
+        "FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY ward"
+    )
+    answer = query(sql, tables=tables, epsilon=0.5)
+    bars = answer.error(1 - 1e-10)  # false alarms: 1e-10 for each of three shares
+    wards = plain["visits"]["ward"].to_pylist()
+    for i, row in enumerate(answer):
+        assert abs(row["share"] - wards.count(row["ward"]) / len(wards)) <= bars["share"][i] < 0.5
+        assert math.isnan(bars["place"][i])
+
+
+def test_a_choice_that_a_noisy_number_decides_has_no_bar(tables):
+    sql = "SELECT CASE WHEN COUNT(*) > 900 THEN 1 ELSE 0 END AS many, CASE WHEN TRUE THEN COUNT(*) END AS n FROM visits"
+    bars = query(sql, tables=tables, epsilon=1).error(0.95)
+    assert math.isnan(bars["many"][0])
+    assert 0 < bars["n"][0] < 50
+
+
+def test_results_may_be_ordered_by_a_window(tables):
+    sql = (
+        f"SELECT ward, COUNT(*) AS n {GROUPED} ORDER BY RANK() OVER (PARTITION BY ward ORDER BY COUNT(*)), ward LIMIT 3"
+    )
+    assert [row["ward"] for row in query(sql, tables=tables, epsilon=1, delta=1e-7)] == ["A", "B", "C"]
+
+
+REFUSED = {
+    "SELECT ward, RANK() OVER () AS r, COUNT(*) AS n FROM visits GROUP BY ward": "ORDER BY inside",
+    "SELECT ward, LAG(COUNT(*)) OVER (ORDER BY ward) AS r FROM visits GROUP BY ward": "ROW_NUMBER, RANK",
+    "SELECT ward, SUM(COUNT(*)) OVER (ORDER BY ward ROWS 1 PRECEDING) AS r FROM visits GROUP BY ward": "frames",
+    "SELECT ward, SUM(days) OVER () AS r, COUNT(*) AS n FROM visits GROUP BY ward": "neither a key",
+    "SELECT ward, COUNT(*) AS n FROM visits WHERE RANK() OVER (ORDER BY days) < 3 GROUP BY ward": "window",
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING RANK() OVER (ORDER BY COUNT(*)) < 3": "window",
+    "SELECT COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*)) AS r FROM visits": "window",
+    "SELECT ward, COUNT(*) AS n FROM (SELECT ward, RANK() OVER (ORDER BY days) FROM visits) GROUP BY ward": "window",
+    "SELECT ward, UPPER(COUNT(*)) AS n FROM visits GROUP BY ward": "texts of results",
+    "SELECT SUBSTRING(ward, 0, 1) AS w, COUNT(*) AS n FROM visits GROUP BY ward": "whole numbers from 1",
+    "SELECT UPPER(age) AS w, COUNT(*) AS n FROM visits GROUP BY ward": "neither a key",
+}
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_would_look_at_rows_is_refused_unpaid(tables, sql):
+    with pytest.raises(mosha.errors.MoshaError, match=REFUSED[sql]):
+        query(sql, tables=tables, epsilon=1, delta=1e-7)
+    assert tables["visits"].account.spent == 0

@@ -1,0 +1,58 @@
+"""Error bars of streams of Laplace noise: exact where noises are equal, so neither too narrow nor too wide.
+
+False alarm: every limit is a binomial tail of 1e-10.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import mosha
+from mosha import streams
+from mosha.streams.noise.laplace_sums import find_width, miss_probability
+
+SERIES, HORIZON = 1500, 60
+KEYS = [f"k{i}" for i in range(SERIES)]
+LEAST, MOST = binom.ppf(1e-10, SERIES, 0.95), binom.isf(1e-10, SERIES, 0.95)
+
+
+def release_noise(release):
+    """What is published about nobody, at every step, for many keys: noise alone, each key by itself."""
+    unit = mosha.Reading()
+    stream = streams.histogram(keys=KEYS, unit=unit, horizon=HORIZON, epsilon=0.05, release=release)
+    assert stream.plan.law.noise == "laplace"
+    with mosha.Ledger.memory().account("bars", unit=unit, epsilon=1).open(stream) as run:
+        return stream, [np.abs(run.step([]).value) for _ in range(HORIZON)]
+
+
+@pytest.mark.parametrize("release", ["running", "instant"])
+def test_bars_hold_as_often_as_they_say_at_every_step(release):
+    stream, found = release_noise(release)
+    for step in (1, 7, 30, HORIZON):
+        width = stream.error_at(step, 0.95)
+        covered = [np.sum(found[step - 1] <= width * factor) for factor in (0.5, 1, 2)]
+        assert covered[0] < LEAST <= covered[1]
+        if release == "running":  # single steps out of a tree have a bar for the worst of them
+            assert covered[1] <= MOST < covered[2]
+    assert np.sum(found[-1] <= stream.forecast(0.95)[0]) >= LEAST
+
+
+def test_a_sliding_window_is_covered():
+    stream, found = release_noise(streams.Sliding(7))
+    assert all(np.sum(noise <= stream.forecast(0.95)[0]) >= LEAST for noise in found)
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 200])
+def test_the_law_of_a_sum_is_that_of_its_draws(count):
+    draws = 20_000
+    sums = np.abs(np.random.default_rng().laplace(0, 1, (draws, count)).sum(axis=1))
+    for missed in (0.5, 0.05, 0.001):
+        width = find_width(count, 1e6, missed) / 1e6
+        low, high = binom.ppf(1e-10, draws, missed), binom.isf(1e-10, draws, missed)
+        assert low <= np.sum(sums > width) <= high
+        assert miss_probability(count, width) <= missed < miss_probability(count, width * 0.99)
+
+
+def test_one_noise_has_the_bar_of_laplace_noise():
+    assert find_width(1, 10.0, 0.05) == 30
+    assert all(find_width(n + 1, 7.0, 0.05) > find_width(n, 7.0, 0.05) for n in range(1, 60))
