@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 from tests.ledger.model import live
 
 
 def attempt() -> None:
-    live(actions=75, checks=2).ledger.close()
+    live(random.SystemRandom(), actions=75, checks=2).ledger.close()

@@ -19,5 +19,5 @@ def attempts(*, seconds: float, count: int) -> int:
         while sent < count and time.monotonic() < end:
             for operation in find_operations():
                 if sent < count and time.monotonic() < end:
-                    sent += try_operation(house, operation, token, examples=40)
+                    sent += try_operation(house, operation, token, examples=40, afresh=True)
     return sent

@@ -1,9 +1,13 @@
-"""What every test folder shares: laws are searched afresh on each run, and a busy machine is no failure."""
+"""What every test folder shares: laws are searched where `tests.searches` says, and a busy machine is no failure."""
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("laws", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.searches import AFRESH
+
+settings.register_profile(
+    "laws", deadline=None, database=None, derandomize=not AFRESH, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("laws")
 
 MOSTLY_WAITING = "test_real_processes.py"  # for Flower's heartbeat: begun first, it waits while others work

@@ -69,6 +69,11 @@ def test_batches_hold_every_group_of_the_answer_once(place, bound, small_batches
         assert dict(found) == expected
 
 
+def test_a_table_without_groups_is_one_batch_without_any(place):
+    question = Aggregation(private(place.load(SCHEMA, [])), {"ward": col("ward")}, {"n": Rows()}, bound=Unbounded())
+    assert [list(batch.rows()) for batch in collect(question)] == [[]]
+
+
 def test_what_takes_two_statements_comes_whole(small_batches):
     from mosha.connect import NormBound, source
 

@@ -10,7 +10,6 @@ Whatever is opened, stepped, broken, lost, retried and closed, also while the le
 - an account that keeps two sums goes the way that its first payment chose, whatever is handed back.
 """
 
-import random
 from collections import Counter
 from dataclasses import replace
 
@@ -43,8 +42,8 @@ KINDS = {"ledger", "open", "pay", "lease", "release", "fail", "failure", "lift",
 
 
 class History:
-    def __init__(self):
-        self.dice = random.SystemRandom()
+    def __init__(self, dice):
+        self.dice = dice
         self.ledger = mosha.Ledger.memory()
         self.ledger.population("everybody", rho=0.35)
         self.ledger.account("top", unit=replace(PERSON, of="everybody"), rho=0.4)
@@ -168,9 +167,9 @@ class History:
             assert sum((price(event) for event in met), FREE) <= kept, row
 
 
-def live(actions, checks):
-    """One whole history."""
-    history = History()
+def live(dice, actions, checks):
+    """One whole history, as these dice fall."""
+    history = History(dice)
     for _ in range(checks):
         for _ in range(actions):
             history.go_on()

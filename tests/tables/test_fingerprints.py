@@ -22,6 +22,7 @@ from mosha.core.account import Account
 from mosha.core.fingerprint import fingerprint_plan
 from mosha.errors import MoshaError
 from mosha.tables import protect, public_table
+from tests.searches import draw_seeds
 
 
 def table(**columns):
@@ -85,13 +86,14 @@ def random_question(seed):
 
 
 def random_questions(count):
-    while count:
-        seed = random.randrange(2**40)
+    for seed in draw_seeds("fingerprints"):
         try:
             yield seed, random_question(seed)
         except MoshaError:
             continue  # a question that is refused
         count -= 1
+        if not count:
+            return
 
 
 def other(leaf):

@@ -33,6 +33,7 @@ from mosha.tables import (
     variance,
 )
 from mosha.tables import sum as total
+from tests.searches import draw_seeds
 
 col, lit, when = mosha.col, mosha.tables.lit, mosha.tables.when
 UNIT = mosha.Person("who", at_most=3)
@@ -226,8 +227,7 @@ def random_question(seed):
 
 def test_random_questions_survive_json():
     left = 150
-    while left:
-        seed = random.randrange(2**40)
+    for seed in draw_seeds("questions that survive JSON"):
         try:
             question, known = random_question(seed)
         except MoshaError:
@@ -236,6 +236,8 @@ def test_random_questions_survive_json():
         again = through_json(question, known)
         assert again.fingerprint == question.fingerprint, seed
         assert describe(again.relation) == describe(question.relation), seed
+        if not left:
+            return
 
 
 SQL = [

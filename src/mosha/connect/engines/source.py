@@ -59,13 +59,23 @@ class Engine(ABC):
     def answer_in_batches(self, question: Question, use: Use) -> None:
         """Hand the answer to `use`, some groups at a time and each group once, so that nobody holds all of them.
 
-        Where a question takes several statements, all of their groups are held to be matched.
+        Where a question takes several statements, all of their groups are held to be matched. Where there is no group,
+        `use` gets one batch without any, so that a table without rows goes the way of all others.
         """
         found = queries(question, self.dialect)
         if len(found) > 1 or question.only is not None:
             use(self.answer(question))
-        else:
-            self.run_in_batches(found[0], question, lambda part: use(assemble(question, found, [part])))
+            return
+        told = False
+
+        def use_part(part: Columns) -> None:
+            nonlocal told
+            told = True
+            use(assemble(question, found, [part]))
+
+        self.run_in_batches(found[0], question, use_part)
+        if not told:
+            use_part(plain_columns([], question, found[0]))
 
     def run_in_batches(self, query: Query, question: Question, use: Callable[[Columns], None]) -> None:
         """Hand the key columns and sums of a query to `use`, some rows at a time."""
