@@ -200,6 +200,26 @@ class Run:
         taken = self._taken if passed is None else max(self._taken, self._lost + passed(self._state))
         return self.measurement.horizon - taken
 
+    def find_next(self) -> tuple[int, bool] | None:
+        """The number of the next step, and whether it has its answer already; None after the last.
+
+        Steps that broke in an earlier process are passed by.
+
+        >>> import mosha
+        >>> from mosha.mechanisms import Count, laplace
+        >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
+        >>> account.open(laplace(Count(), unit=mosha.Row(), epsilon=0.5)).find_next()
+        (1, False)
+        """
+        with self._lock:
+            if self._left <= 0:
+                return None
+            try:
+                known, _ = self._read_stored()
+            except HorizonExceeded:
+                return None
+            return self._taken + 1, known
+
     def step(self, data: object, ask: object = None) -> Release:
         """The next step: the only line where private data meets randomness."""
         with self._lock:

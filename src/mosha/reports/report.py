@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from mosha.core.account import Account, Run
-from mosha.core.errors import HorizonExceeded, InvalidParameter, StepFailed, WrongUnit
+from mosha.core.errors import InvalidParameter, StepFailed, WrongUnit
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.release import Release
@@ -75,13 +75,19 @@ class Report(Shown, Questions):
     ) -> Edition:
         """Pay for all questions of a period and answer them; again under the same period, the same answers, free.
 
+        A question whose engine failed stays paid: the next `run` asks it once more, and it counts as one failure more
+        of its account where it fails again.
+
         Args:
             on: a day of the period, or its label ("2026", "2026-05"); today's where it is left out.
             widen: go on where the budget cannot meet all wishes, with all wished bars widened alike.
             tick: called after each answer.
         """
-        period = find_period(self.period, on)
-        split = self.plan(on=on)
+        return self._answer(find_period(self.period, on), self.plan(on=on), widen=widen, tick=tick or _do_nothing)
+
+    def _answer(
+        self, period: Period, split: Split, *, widen: bool, tick: Callable[[], None], retry: bool = True
+    ) -> Edition:
         key = self.find_key(period)
         groups = list(_group_by_account(split))
         if not split.meets_wishes and not widen and not all(account.holds(key) for account, _ in groups):
@@ -98,17 +104,18 @@ class Report(Shown, Questions):
         for account, parts in groups:
             ready = [prepared[part.name] for part in parts]
             measurement = self._measurement(period, parts, ready, split)
-            found |= {s.part.name: s for s in _ask_all(account, measurement, key, parts, ready, tick or _do_nothing)}
-        sections = tuple(found[each.part.name] for each in split.parts)
-        return Edition(title=self.title, period=period, language=self.language, sections=sections, split=split)
+            sections = _ask_all(account, measurement, key, parts, ready, tick, retry=retry)
+            found |= {section.part.name: section for section in sections}
+        ordered = tuple(found[each.part.name] for each in split.parts)
+        return Edition(title=self.title, period=period, language=self.language, sections=ordered, split=split)
 
     def show(self, *, on: date | str | None = None) -> Edition:
-        """The answers of a period that was run: free. One that was not is refused."""
-        period = find_period(self.period, on)
-        accounts = [account for account, _ in _group_by_account(self.plan(on=on))]
+        """The answers of a period that was run: free. One that was not is refused; what broke is not asked again."""
+        period, split = find_period(self.period, on), self.plan(on=on)
+        accounts = [account for account, _ in _group_by_account(split)]
         if not all(account.holds(self.find_key(period)) for account in accounts):
             raise InvalidParameter("reports.not_run_yet", period=period.label, spent="nothing")
-        return self.run(on=on)
+        return self._answer(period, split, widen=True, tick=_do_nothing, retry=False)
 
     def find_key(self, period: Period) -> str:
         """The key of the payment for a period."""
@@ -143,29 +150,42 @@ def _group_by_account(split: Split) -> Iterator[tuple[Account, list[Part]]]:
 
 def _ask_all(
     account: Account, measurement: Measurement, key: str, parts: Sequence[Part], ready: Sequence[ReadyPart],
-    tick: Callable[[], None],
+    tick: Callable[[], None], *, retry: bool,
 ) -> Iterator[Section]:  # fmt: skip
-    """Pay once, then step through the parts; what was answered earlier is found again, what broke stays without one."""
+    """Pay once, then step through the parts; what was answered earlier is found again.
+
+    Step k is for the k-th part, and the steps that follow are for those that broke, in their order: which part a step
+    is for is known from what became of earlier ones. A part that broke in an earlier run is asked once more where
+    `retry` is true.
+    """
     run = account.open(measurement, key=key)
-    place = 0
-    while place < len(parts):
+    found: dict[int, PartAnswer] = {}
+    broken = list(range(len(parts)))  # those that no step of their own has answered
+    just_now: set[int] = set()
+    last = 0
+    while (following := run.find_next()) is not None and following[0] > last:
+        last, known = following
+        spare = last - len(parts) - 1
+        if spare >= 0 and not known and not (spare < len(broken) and retry and broken[spare] not in just_now):
+            break
+        place = last - 1 if spare < 0 else broken[spare]
         release = _take_step(run, place)
-        answered: PartAnswer | None = None if release is None else release.value
-        at = place if answered is None else int(answered["part"])
-        for lost in range(place, at):
-            yield Section(part=parts[lost], answer=None)
-        if answered is None:
-            yield Section(part=parts[at], answer=None)
-        else:
-            yield Section(part=parts[at], answer=ready[at].read(answered["value"], run.receipt))
+        if release is None:
+            just_now.add(place)
+            continue
+        found[place] = release.value
+        if spare < 0:
+            broken.remove(place)
         tick()
-        place = at + 1
     run.close()
+    for place, part in enumerate(parts):
+        answer = ready[place].read(found[place]["value"], run.receipt) if place in found else None
+        yield Section(part=part, answer=answer)
 
 
 def _take_step(run: Run, place: int) -> Release | None:
-    """The next answer; none where its step broke, or where broken steps have left too few for it."""
+    """The next answer; none where its step broke."""
     try:
         return run.step(None, ask=place)
-    except (HorizonExceeded, StepFailed):
+    except StepFailed:
         return None

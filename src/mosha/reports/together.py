@@ -24,6 +24,8 @@ class PartAnswer(TypedDict):
 def join_parts(parts: Sequence[ReadyPart], *, name: str, question: str, delta: float) -> Measurement:
     """All parts as one measurement; `ask` is the place of the part that a step is for.
 
+    There is a step for each part, and as many again for parts whose step broke.
+
     Guarantee:
         All answers together cost the sum of the parts' events (`together.md`).
 
@@ -35,22 +37,22 @@ def join_parts(parts: Sequence[ReadyPart], *, name: str, question: str, delta: f
     """
     events = [part.measurement.event for part in parts]
 
-    def step(state: int, data: object, ask: int, rng: Rng) -> tuple[PartAnswer, int]:
+    def step(state: frozenset[int], data: object, ask: int, rng: Rng) -> tuple[PartAnswer, frozenset[int]]:
         del data
-        if isinstance(ask, bool) or not isinstance(ask, int) or not state < ask < len(parts):
-            raise InvalidParameter("reports.part_out_of_order", parameter="ask")
+        if isinstance(ask, bool) or not isinstance(ask, int) or not 0 <= ask < len(parts) or ask in state:
+            raise InvalidParameter("reports.part_answered", parameter="ask")
         chosen = parts[ask]
         value, _ = chosen.measurement.step(chosen.measurement.init(), chosen.data, None, rng)
-        return {"part": ask, "value": value}, ask
+        return {"part": ask, "value": value}, state | {ask}
 
-    def resume(state: int, answer: PartAnswer) -> int:
-        return max(state, answer["part"])
+    def resume(state: frozenset[int], answer: PartAnswer) -> frozenset[int]:
+        return state | {answer["part"]}
 
     return Measurement(
         unit=parts[0].measurement.unit,
         event=sum(events, start=NOTHING),
         step=step,
-        init=lambda: -1,
+        init=frozenset,
         horizon=_find_horizon(events),
         state=StatePolicy(resume=resume),
         name=name,
@@ -60,10 +62,8 @@ def join_parts(parts: Sequence[ReadyPart], *, name: str, question: str, delta: f
 
 
 def _find_horizon(events: Sequence[Event]) -> int:
-    """How many steps: so many that nothing is handed back which was spent (`together.md`)."""
-    whole, steps = sum(events, start=NOTHING), len(events)
-    if all(event == events[0] for event in events):
-        return steps
+    """Two steps for each part, or so many more that nothing is ever handed back (`together.md`)."""
+    whole, steps = sum(events, start=NOTHING), 2 * len(events)
     while whole.per_step(steps) is not None:
         steps += 1
     return steps
