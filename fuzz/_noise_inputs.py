@@ -383,7 +383,7 @@ def compare(first, second, make, seed):
         except Again as failure:
             hidden |= failure.groups
     if len(one.draws) != len(other.draws):
-        raise Apart("another number of draws")
+        raise Apart(f"another number of draws: {one.draws} and {other.draws}")
     shares = losses(measurement.event, one.draws, other.draws)
     if repr(value) != repr(again):
         raise Apart(f"the same draws, and another release: {value!r} and {again!r}")

@@ -1,5 +1,7 @@
 """Whatever stands in a query is read or refused, never passed over; what is read means what SQL says."""
 
+import math
+
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -95,6 +97,36 @@ RESULTS = [
 @pytest.mark.parametrize(("sql", "expected"), RESULTS)
 def test_results_are_rounded_as_rows_are(sql, expected):
     assert output.evaluate(sqlglot.parse_one(sql, dialect="duckdb"), {})[0] == expected
+
+
+NUMBERS = ["-100000", "-2.5", "-1", "0", "0.5", "2", "16", "NULL"]
+TRUTHS = ["TRUE", "FALSE", "NULL"]
+OF_RESULTS = [
+    *(f"{name}({n})" for name in ("SQRT", "ABS", "FLOOR", "CEIL", "LN", "ROUND") for n in NUMBERS),
+    *(f"POWER({n}, 3)" for n in NUMBERS),
+    *(f"CAST({n} AS {kind})" for kind in ("INTEGER", "DOUBLE", "DECIMAL(5, 1)") for n in NUMBERS),
+    *(f"{a} {sign} {b}" for sign in ("+", "/", "<", "=", "<>") for a in NUMBERS for b in ("-1", "0", "2", "NULL")),
+    *(f"{f}({a}, {b})" for f in ("LEAST", "GREATEST", "COALESCE", "NULLIF") for a in NUMBERS for b in ("2", "NULL")),
+    *(f"NOT ({a} {word} {b})" for word in ("AND", "OR") for a in TRUTHS for b in TRUTHS),
+    *(f"NOT ({a} {word} ({b} IS NULL))" for word in ("AND", "OR") for a in TRUTHS for b in TRUTHS),
+    *(f"NOT ({n} IN ({items}))" for n in ("2", "3", "NULL") for items in ("2, 4", "2, NULL", "NULL")),
+    *(f"NOT ({n} BETWEEN {a} AND {b})" for n in ("2", "NULL") for a in ("1", "3", "NULL") for b in ("1", "3", "NULL")),
+    *(f"CASE WHEN {t} THEN 1 WHEN {u} THEN 2 END" for t in TRUTHS for u in TRUTHS),
+    *(f"CASE {n} WHEN 2 THEN 'a' ELSE 'b' END" for n in NUMBERS),
+]  # fmt: skip
+
+
+def test_functions_of_results_mean_what_the_database_means(database):
+    """Where the database says infinity, no number or an error, there is nothing, as for rows."""
+    wrong = []
+    for sql in OF_RESULTS:
+        [(expected,)] = database.execute(f"SELECT TRY({sql})").fetchall()
+        if isinstance(expected, float) and not math.isfinite(expected):
+            expected = None
+        found = output.evaluate(sqlglot.parse_one(sql, dialect="duckdb"), {})[0]
+        same = found == expected or (None not in (found, expected) and found == pytest.approx(float(expected)))
+        wrong += [] if same else [(sql, found, expected)]
+    assert not wrong
 
 
 def test_nulls_come_last_unless_they_are_wanted_first(tables):

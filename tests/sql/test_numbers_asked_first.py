@@ -37,7 +37,11 @@ def test_where_not_every_number_can_stand_a_query_is_refused_unpaid(table, condi
     assert table.account.spent == 0
 
 
-def test_a_number_that_is_none_compares_with_nothing(table):
+ROOT = "(SELECT SQRT(COUNT(*) - 100000) FROM t)"  # of a number below zero
+
+
+@pytest.mark.parametrize("number", [NONE, ROOT, "SQRT(-1)"])
+def test_a_number_that_is_none_compares_with_nothing(table, number):
     # noise of scale 2 reaches 50 with a probability of e^-25.
-    answer = mosha.query(f"SELECT COUNT(*) FROM t WHERE x > {NONE}", t=table, epsilon=1)
+    answer = mosha.query(f"SELECT COUNT(*) FROM t WHERE x > {number}", t=table, epsilon=1)
     assert abs(answer.value) < 50

@@ -111,6 +111,14 @@ def _logarithm(node: exp.Expression, known: Mapping[str, Interval], evaluate: Ev
     return math.log(value), math.log(low) if low > 0 else -math.inf, math.log(high)
 
 
+def _square_root(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluate) -> Interval:
+    """Of what is below zero there is none, as for rows; a bar that reaches below zero ends there."""
+    value, low, high = evaluate(node.this, known)
+    if value is None or value < 0:
+        return _exactly(None)
+    return math.sqrt(value), math.sqrt(max(0.0, low)), math.sqrt(high)
+
+
 def _exponential(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluate) -> Interval:
     value, low, high = evaluate(node.this, known)
     if value is None or value > LARGEST_EXPONENT:
@@ -136,6 +144,7 @@ FUNCTIONS: Mapping[type[exp.Expression], Handler] = {
     exp.DPipe: _join_texts,
     exp.Case: _case,
     exp.Ln: _logarithm,
+    exp.Sqrt: _square_root,
     exp.Exp: _exponential,
     exp.Is: _is_missing,
     exp.Pi: lambda *_: _exactly(math.pi),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
@@ -113,7 +113,13 @@ def _not(node: exp.Expression, known: Known) -> Interval:
 
 def _connective(node: exp.Expression, known: Known) -> Interval:
     sides = [evaluate(side, known)[0] for side in (node.this, node.expression)]
-    return _as_interval(all(sides) if isinstance(node, exp.And) else any(sides))
+    return _as_interval(_connect(sides, decisive=isinstance(node, exp.Or)))
+
+
+def _connect(sides: Iterable[bool | None], *, decisive: bool) -> bool | None:
+    """AND and OR of what may be unknown: one side that decides is enough."""
+    found = [None if side is None else bool(side) for side in sides]
+    return decisive if decisive in found else None if None in found else not decisive
 
 
 def _round(node: exp.Expression, known: Known) -> Interval:
@@ -161,11 +167,6 @@ def _nearest(value: float) -> int:
     whole = math.floor(abs(value))
     whole += abs(value) - whole >= 0.5
     return whole if value >= 0 else -whole
-
-
-def _root(value: float) -> float:
-    """Of what noise made negative, zero."""
-    return math.sqrt(max(0.0, value))
 
 
 def _size(node: exp.Expression, known: Known) -> Interval:
@@ -220,13 +221,25 @@ def _number(node: exp.Expression, known: Known) -> Interval:
 
 def _between(node: exp.Expression, known: Known) -> Interval:
     value, low, high = (evaluate(part, known)[0] for part in (node.this, node.args["low"], node.args["high"]))
-    if None in (value, low, high):
+    if value is None:
         return _as_interval(None)
-    return _as_interval(low <= value <= high or (bool(node.args.get("symmetric")) and high <= value <= low))
+    found = _is_between(value, low, high)
+    if node.args.get("symmetric"):
+        found = _connect([found, _is_between(value, high, low)], decisive=True)
+    return _as_interval(found)
+
+
+def _is_between(value: Any, low: Any, high: Any) -> bool | None:
+    sides = [None if low is None else low <= value, None if high is None else value <= high]
+    return _connect(sides, decisive=False)
 
 
 def _in(node: exp.Expression, known: Known) -> Interval:
-    return _as_interval(evaluate(node.this, known)[0] in [constant(item) for item in node.expressions])
+    value = evaluate(node.this, known)[0]
+    items = [constant(item) for item in node.expressions]
+    return _as_interval(
+        None if value is None else _connect([None if i is None else value == i for i in items], decisive=True)
+    )
 
 
 def _constant(node: exp.Expression, known: Known) -> Interval:
@@ -254,7 +267,6 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] 
     exp.Round: _round,
     exp.Floor: _monotone(_round_to_whole(math.floor)),
     exp.Ceil: _monotone(_round_to_whole(math.ceil)),
-    exp.Sqrt: _monotone(_root),
     exp.Abs: _size,
     exp.Pow: _power,
     exp.Least: _extreme(min),
