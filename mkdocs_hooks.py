@@ -12,7 +12,11 @@ from pathlib import Path
 
 from latex2mathml.converter import convert
 
-_FORMULA = re.compile(r'<(span|div) class="arithmatex">(\\\(|\\\[)(.*?)(\\\)|\\\])</\1>', re.DOTALL)
+# A formula, and a mark of Chinese that may not stand alone at the beginning of a line.
+_FORMULA = re.compile(
+    r'<(span|div) class="arithmatex">(\\\(|\\\[)(.*?)(\\\)|\\\])</\1>([\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b]?)',
+    re.DOTALL,
+)
 
 _PACKAGE = Path(__file__).parent / "src" / "mosha"
 _STAMP = re.compile(r"^\*Proves `mosha\.[\w.]+:(\w+)`", re.MULTILINE)
@@ -42,4 +46,6 @@ def on_page_content(content: str, **_: object) -> str:
 def _typeset(found: re.Match[str]) -> str:
     block = found[1] == "div"
     formula = convert(html.unescape(found[3]).strip(), display="block" if block else "inline")
-    return f'<div style="overflow-x: auto">{formula}</div>' if block else formula  # narrow screens scroll it
+    if block:
+        return f'<div style="overflow-x: auto">{formula}</div>{found[5]}'  # narrow screens scroll it
+    return f'<span style="white-space: nowrap">{formula}{found[5]}</span>' if found[5] else formula
