@@ -64,7 +64,20 @@ def any_positive(output, target):
     return separate(output, target) * (2.0 if bool((target == 1).any()) else 1.0)
 
 
+def in_batch_softmax(output, target):
+    near = F.normalize(output) @ F.normalize(output).T
+    same = (target[:, None] == target).float()
+    return -(same * near.log_softmax(1)).sum(1) / same.sum(1)
+
+
+def without_outliers(output, target):
+    found = separate(output, target)
+    return torch.where(found <= found.detach().kthvalue(max(1, len(found) * 9 // 10)).values, found, 0.0)
+
+
 MIXING = [
+    in_batch_softmax,
+    without_outliers,
     by_class_frequency,
     balanced,
     over_valid_labels,
@@ -106,6 +119,59 @@ STATISTICS = {
 }
 
 
+class Experts(nn.Module):
+    """Two experts; each takes the first rows that are sent to it, as many as it has room for."""
+
+    def __init__(self, room):
+        super().__init__()
+        self.gate, self.experts, self.room = nn.Linear(4, 2), nn.Linear(4, 4), room
+
+    def forward(self, inputs):
+        chances = self.gate(inputs).softmax(1)
+        sent = F.one_hot(chances.argmax(1), 2)
+        taken = sent * (sent.cumsum(0) <= self.room * len(inputs))
+        return (self.experts(inputs).view(-1, 2, 2) * (chances * taken)[:, :, None]).sum(1)
+
+
+class ChosenByExpert(Experts):
+    """The expert takes the half of the batch that it likes best."""
+
+    def forward(self, inputs):
+        liked = self.gate(inputs)[:, 0]
+        taken = torch.zeros_like(liked).scatter(0, liked.topk(max(1, int(len(liked) * self.room))).indices, 1.0)
+        return self.experts(inputs)[:, :2] * (taken * liked.sigmoid())[:, None]
+
+
+class WithoutFarRows(nn.Module):
+    """Rows that are far from the others of their batch count as zeros."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, inputs):
+        far = inputs.norm(dim=1)
+        return self.layer(inputs * (far <= 3 * far.median())[:, None])
+
+
+class MixedUp(WithoutFarRows):
+    """A hundredth of another row, in training alone."""
+
+    def forward(self, inputs):
+        return self.layer(inputs + 0.01 * inputs[torch.randperm(len(inputs))] if self.training else inputs)
+
+
+MODELS = {
+    "experts": lambda: Experts(0.5),
+    "little room": lambda: Experts(0.25),
+    "chosen by the expert": lambda: ChosenByExpert(0.5),
+    "without far rows": WithoutFarRows,
+    "mixed up": MixedUp,
+    "nearest": lambda: FromSomeRows(1, lambda x: x[(torch.cdist(x, x) + 1e9 * torch.eye(len(x))).argmin(1)]),
+    "attention over rows": lambda: FromSomeRows(1, lambda x: (x @ x.T / 100).softmax(1) @ x),
+}
+
+
 @pytest.fixture
 def account():
     return mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=100, delta=1e-5, rule="pure")
@@ -140,6 +206,29 @@ def test_a_model_that_mixes_only_large_batches_is_refused_unpaid(least, statisti
         learning.private(model, torch.optim.SGD(model.parameters(), lr=0.1), loader, plan=PLAN, account=account)
     assert account.spent == 0
     begun(FromSomeRows(PLAN.at_once + 1, statistic), separate, account).close()  # a size that is never run
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_a_model_in_which_rows_meet_is_refused_unpaid(make, account):
+    torch.manual_seed(5)  # where rows meet only above some room, so that a look in a thousand would miss it
+    with pytest.raises(DataError, match="mixes them"):
+        begun(make(), separate, account)
+    loader = DataLoader(TensorDataset(torch.randn(60, 4), torch.randint(2, (60,))), batch_size=8)
+    model = make()
+    with pytest.raises(DataError, match="mixes them"):
+        learning.private(model, torch.optim.SGD(model.parameters(), lr=0.1), loader, plan=PLAN, account=account)
+    assert account.spent == 0
+
+
+@pytest.mark.parametrize("rare", [3, 8])
+def test_a_loss_that_counts_one_class_of_many_is_refused_unpaid(rare, account):
+    def loss(output, target):
+        return separate(output, target) * (1 + (target == rare).sum())
+
+    model, data = nn.Linear(4, 9), (torch.randn(60, 4), torch.randint(9, (60,)))
+    with pytest.raises(DataError, match="mixes them"):
+        PLAN.train(model, data, loss, torch.optim.SGD(model.parameters(), lr=0.1), account=account)
+    assert account.spent == 0
 
 
 def test_batches_of_persons_are_tried_with_all_rows_of_everyone(account):

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from mosha.core.errors import DataError
 from mosha.learning.gradients.engine import Engine
@@ -28,6 +29,7 @@ MOVES: tuple[Moves, ...] = (
     torch.randn_like,
     lambda value: value + 1000 * torch.randn_like(value).abs(),  # a new largest row
     lambda value: value - 1000 * torch.randn_like(value).abs(),  # a new smallest one
+    lambda value: 1e-3 * torch.randn_like(value),  # nearly nothing: what stays stands out
 )
 LABELS = (1, 2, -1, -100)  # other classes, and what losses take for a label that is missing
 
@@ -41,10 +43,31 @@ def check_rows_apart(engine: Engine, losses: Losses, batch: Batch, *, targets: i
         DataError: where they have. Nothing was spent.
     """
     inputs = len(batch) - targets
+    classes = _find_classes(engine.model, losses, batch)
     for base in _bases(engine.model, losses, batch, inputs):
+        before = _try_losses(engine.model, losses, base, _as_it_is)
         for chosen in _choices(len(batch[0])):
-            _check_values(engine.model, losses, base, chosen, inputs)
+            others = torch.ones(len(before), dtype=torch.bool)
+            others[chosen] = False
+            for after in _with_other_rows(engine.model, losses, base, chosen, inputs, classes):
+                if not torch.allclose(before[others], after[others], rtol=1e-4, atol=1e-6, equal_nan=True):
+                    raise _mixes()
         _check_gradients(engine, losses, base, inputs)
+
+
+def _find_classes(model: nn.Module, losses: Losses, batch: Batch) -> int:
+    """How many labels there may be: as many as the model gives numbers a row, or a place of one."""
+    widths = [2]
+
+    def hook(_module: nn.Module, _inputs: object, out: object) -> None:
+        widths.extend(v.shape[-1] for v in tree_leaves(out) if isinstance(v, Tensor) and v.ndim > 1)
+
+    handle = model.register_forward_hook(hook)
+    try:
+        _try_losses(model, losses, batch, _as_it_is)
+    finally:
+        handle.remove()
+    return max(widths)
 
 
 def _bases(model: nn.Module, losses: Losses, batch: Batch, inputs: int) -> Iterator[Batch]:
@@ -60,24 +83,17 @@ def _bases(model: nn.Module, losses: Losses, batch: Batch, inputs: int) -> Itera
 
 
 def _choices(rows: int) -> list[Tensor]:
-    """Rows that are changed together: each alone where they are few, else three single ones and two random halves."""
+    """Rows that are changed together: all but one, and each alone where they are few, else three and a random half."""
+    order = torch.randperm(rows)
     if rows <= FEW:
-        return [torch.tensor([row]) for row in range(rows)]
+        return [order[1:], *(torch.tensor([row]) for row in range(rows))]
     single = [torch.tensor([row]) for row in (0, rows - 1, int(torch.randint(rows, ())))]
-    return [*single, *(torch.randperm(rows)[: rows // 2] for _ in range(2))]
+    return [order[1:], order[: rows // 2], *single]
 
 
-def _check_values(model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor, inputs: int) -> None:
-    """Whatever stands in the chosen rows: the losses of the others stay."""
-    others = torch.ones(len(batch[0]), dtype=torch.bool)
-    others[chosen] = False
-    before = _try_losses(model, losses, batch, _as_it_is)
-    for after in _with_other_rows(model, losses, batch, chosen, inputs):
-        if not torch.allclose(before[others], after[others], rtol=1e-4, atol=1e-6, equal_nan=True):
-            raise _mixes()
-
-
-def _with_other_rows(model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor, inputs: int) -> Iterator[Tensor]:
+def _with_other_rows(
+    model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor, inputs: int, classes: int
+) -> Iterator[Tensor]:
     """The losses of batches that differ in the chosen rows; of those only that the model has a meaning for."""
     for move in MOVES:
 
@@ -95,7 +111,8 @@ def _with_other_rows(model: nn.Module, losses: Losses, batch: Batch, chosen: Ten
         if not all(v.is_floating_point() for v in batch[:inputs])
     ]
     if not all(v.is_floating_point() for v in batch[inputs:]):
-        others = ([_other_labels(v, chosen, label) for v in batch[inputs:]] for label in LABELS)
+        others = [[_other_labels(v, chosen, label) for v in batch[inputs:]] for label in LABELS]
+        others.append([_all_labels(v, chosen, classes) for v in batch[inputs:]])
         whole += [(*batch[:inputs], *labels) for labels in others]
     for found in whole:
         after = _losses_of(model, losses, found, _as_it_is)
@@ -120,6 +137,15 @@ def _other_labels(values: Tensor, chosen: Tensor, label: int) -> Tensor:
     if values.is_floating_point():
         return new
     new[chosen] = ~new[chosen] if values.dtype == torch.bool else new[chosen] + label
+    return new
+
+
+def _all_labels(values: Tensor, chosen: Tensor, classes: int) -> Tensor:
+    """Every label there is, one after another, in the chosen rows: as many as have a place there."""
+    new = values.clone()
+    if not values.is_floating_point() and values.dtype != torch.bool:
+        some = new[chosen]
+        new[chosen] = ((torch.arange(some.numel()) + torch.randint(classes, ())) % classes).view(some.shape).to(new.dtype)
     return new
 
 
