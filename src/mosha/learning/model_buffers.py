@@ -30,6 +30,8 @@ class ModelBuffers:
 
     def find_change(self) -> str | None:
         """The name of something that is no longer what it was, or None."""
+        if not self._buffers and not self._frozen and _has_nothing(self._model):
+            return None
         now = _buffers(self._model)
         for place in sorted(now.keys() | self._buffers.keys()):
             if place not in self._buffers or place not in now or not _are_equal(now[place], self._buffers[place][1]):
@@ -56,7 +58,17 @@ def set_training(model: nn.Module, before: Mapping[nn.Module, bool] | None = Non
     """Training mode for all modules, but for batch norms that the user set to evaluation: those stay frozen."""
     for module in model.modules():
         was = module.training if before is None else before.get(module, True)
-        module.training = was if isinstance(module, nn.modules.batchnorm._BatchNorm) else True  # noqa: SLF001
+        wanted = was if isinstance(module, nn.modules.batchnorm._BatchNorm) else True  # noqa: SLF001
+        if module.training != wanted:  # to set an attribute of a module takes time
+            module.training = wanted
+
+
+def _has_nothing(model: nn.Module) -> bool:
+    """Whether there is neither a buffer nor a frozen parameter: quicker than to name them."""
+    for module in model.modules():
+        if module._buffers or any(p is not None and not p.requires_grad for p in module._parameters.values()):  # noqa: SLF001
+            return False
+    return True
 
 
 def _buffers(model: nn.Module) -> dict[str, Tensor]:

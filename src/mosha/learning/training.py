@@ -32,6 +32,7 @@ from mosha.learning.team import Team
 from mosha.learning.terms import TrainingTerms
 from mosha.learning.updates import Updates
 from mosha.learning.weight_average import WeightAverage
+from mosha.noise.gaussian import prepare_draws
 
 __all__ = ["Audit", "Loss", "Step", "Training", "begin", "make_losses"]
 
@@ -119,6 +120,7 @@ class Training(Shown):
         self.number = 0
         self._gradients, self._run, self._data = gradients, run, data
         gradients.reuse = True
+        prepare_draws(gradients.size, gradients.plan.steps)
         self._updates = Updates(gradients)
         self._team = Team(None) if team is None else team
         self.key, self._checkpoint, self._audit, self._progress = key, checkpoint, audit, progress
@@ -168,14 +170,16 @@ class Training(Shown):
         if self.number >= self.plan.steps:
             raise HorizonExceeded("learning.all_steps_taken", steps=self.plan.steps)
         self._gradients.engine.check_unchanged()
-        broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
+        sums = torch.stack([p.detach().sum() for p in self._gradients.engine.parameters.values()])
+        broken = not bool(torch.isfinite(sums).all())
         before = {module: module.training for module in self.model.modules()}
         set_training(self.model)
         if self._buffers is None:
             self._buffers = ModelBuffers(self.model)
         answer = self._answer()
         for module, training in before.items():
-            module.training = training
+            if module.training != training:
+                module.training = training
         check_buffers(self._buffers)
         self._here += 1
         loss = skipped = None

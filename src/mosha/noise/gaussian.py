@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, overload
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from mosha.core.randomness import Rng
     from mosha.noise.parameters import Real, Size
 
-__all__ = ["GaussianLaw", "add_discrete_gaussian", "discrete_gaussian", "scaled_discrete_gaussian"]
+__all__ = ["GaussianLaw", "add_discrete_gaussian", "discrete_gaussian", "prepare_draws", "scaled_discrete_gaussian"]
 
 
 _LARGE: Final = 1 << 17  # values for which it pays to load numba
+_SMALL: Final = 1 << 10  # values for which it pays to use what was loaded
+_MANY: Final = 1 << 24  # values, in many draws, for which it pays to load numba
 
 
 class GaussianLaw:
@@ -146,5 +149,20 @@ def scaled_discrete_gaussian(
     table.scale_with(values, factor, generator(rng), compiled=_is_worth_compiling(values))
 
 
+def prepare_draws(values: int, times: int) -> None:
+    """Load the compiled passes, where so many draws of so many values will pay for that: samples are the same.
+
+    Args:
+        values: how many are drawn at a time.
+        times: how many times.
+
+    >>> prepare_draws(10, 10)
+    """
+    if values >= _SMALL and values * times >= _MANY and importlib.util.find_spec("numba") is not None:
+        import mosha.noise.compiled  # noqa: F401, PLC0415
+
+
 def _is_worth_compiling(values: NDArray[np.generic]) -> bool:
+    if "mosha.noise.compiled" in sys.modules:
+        return len(values) >= _SMALL
     return len(values) >= _LARGE and importlib.util.find_spec("numba") is not None

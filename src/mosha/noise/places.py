@@ -27,11 +27,12 @@ __all__ = ["bernoulli_places", "choose_places"]
 _MOST: Final = 1 << 42  # places; the sum of a block of gaps stays within 64 bits
 _BLOCK: Final = 1 << 18  # gaps that are drawn at a time
 _OFTEN: Final = Fraction(1, 16)  # from here on a coin for every place is quicker
+_FEW: Final = 1 << 16  # up to so many places as well
 _SELDOM: Final = Fraction(1, 1 << 48)  # below it the scale of the gaps would be too large
 
 
 def bernoulli_places(p: Real, n: int, *, rng: Rng | None = None) -> NDArray[np.int64]:
-    """The places, in order, at which n coins of bias `p` show heads; the cost grows with p n, not with n.
+    """The places, in order, at which n coins of bias `p` show heads; of many, the cost grows with p n, not with n.
 
     Guarantee:
         Every place is in it with probability exactly p, independently of the others, within `gap(n + 1)`. Proof: let
@@ -57,7 +58,7 @@ def bernoulli_places(p: Real, n: int, *, rng: Rng | None = None) -> NDArray[np.i
     source = generator(rng)
     if chance == 0 or count == 0:
         return np.zeros(0, np.int64)
-    if chance >= _OFTEN:
+    if chance >= _OFTEN or count <= _FEW:
         return np.flatnonzero(bernoulli(chance, count, rng=source))
     if chance < _SELDOM:
         found = _draw_by_gaps(_SELDOM, count, source)

@@ -96,7 +96,7 @@ class Engine:
             raise InvalidParameter("learning.nothing_to_train", parameter="model", spent="nothing")
         self.tape = Tape(memory, {id(p): name for name, p in self.parameters.items()})
         self._number = {name: i for i, name in enumerate(self.parameters)}
-        self._identities = {name: id(p) for name, p in self.parameters.items()}
+        self._identities = _list_identities(model)
         self._changed: list[nn.Module] = []
         self._alone: set[str] = set()  # parts whose rows are computed one by one, with all that is in them
         self._attach(model, "")
@@ -144,8 +144,7 @@ class Engine:
 
     def check_unchanged(self) -> None:
         """Refuse a model whose parameters are no longer those that were wrapped."""
-        now = {name: id(p) for name, p in self.model.named_parameters() if p.requires_grad}
-        if now != self._identities or not self._changed:
+        if _list_identities(self.model) != self._identities or not self._changed:
             raise InvalidParameter("learning.model_changed", spent="nothing")
 
     def clip(
@@ -227,6 +226,12 @@ class Engine:
             write(whole.view(-1)[place : place + entries])
 
         return land
+
+
+def _list_identities(model: nn.Module) -> list[int]:
+    """Who the trained parameters are, in the order of modules: another one, and another order, are seen."""
+    found = (module._parameters.values() for module in model.modules())  # noqa: SLF001
+    return [id(p) for some in found for p in some if p is not None and p.requires_grad]
 
 
 def _scale_rule(rule: Rule, scale: float) -> Rule:
