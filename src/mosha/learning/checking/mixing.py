@@ -145,7 +145,8 @@ def _all_labels(values: Tensor, chosen: Tensor, classes: int) -> Tensor:
     new = values.clone()
     if not values.is_floating_point() and values.dtype != torch.bool:
         some = new[chosen]
-        new[chosen] = ((torch.arange(some.numel()) + torch.randint(classes, ())) % classes).view(some.shape).to(new.dtype)
+        labels = (torch.arange(some.numel()) + torch.randint(classes, ())) % classes
+        new[chosen] = labels.view(some.shape).to(new.dtype)
     return new
 
 
