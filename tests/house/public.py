@@ -13,6 +13,7 @@ from enum import Enum
 from types import FunctionType, ModuleType
 
 import mosha
+from mosha.core.names.deprecation import renamed_method
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,14 @@ def objects(facade: ModuleType) -> Iterator[tuple[str, object]]:
         if inspect.isclass(value):
             for method, inner in vars(value).items():
                 plain = getattr(inner, "__func__", inner)
-                own = isinstance(plain, FunctionType) and plain.__module__.startswith("mosha")
-                if own and not method.startswith("_"):
+                if isinstance(plain, FunctionType) and _is_ours(plain) and not method.startswith("_"):
                     yield f"{name}.{method}", plain
+
+
+def _is_ours(function: FunctionType) -> bool:
+    """Whether it is a function of the package, and not the old name of one, which warns."""
+    ours = function.__module__.startswith("mosha") and function.__module__ != renamed_method.__module__
+    return ours and function.__name__ != "<lambda>"  # the default of a field
 
 
 def describe() -> dict[str, Described]:
@@ -80,7 +86,8 @@ def _row(owner: object, value: object) -> tuple[bool, bool, int, int]:
 
 def _find_silent(owner: object, value: object) -> list[str]:
     """The arguments that nothing describes: neither the function, nor its class, nor what either was derived from."""
-    texts = "\n".join([inspect.getdoc(value) or "", *_read_bases(owner, getattr(value, "__name__", ""))])
+    method = "__init__" if inspect.isclass(value) else getattr(value, "__name__", "")
+    texts = "\n".join([inspect.getdoc(value) or "", *_read_bases(owner, method)])
     said = r"`(\w+=)?{}\b|^\s*\*{{0,2}}(\w+, )*{}\b[^.\n]*:"
     return [name for name in _arguments(value) if not re.search(said.format(name, name), texts, re.MULTILINE)]
 
@@ -93,7 +100,7 @@ def _read_bases(owner: object, method: str) -> Iterator[str]:
 
 
 def _arguments(value: object) -> list[str]:
-    if inspect.isclass(value) and issubclass(value, Enum):  # the arguments of Python's own Enum
+    if inspect.isclass(value) and (issubclass(value, Enum) or getattr(value, "_is_protocol", False)):  # not called
         return []
     try:
         signature = inspect.signature(value)  # type: ignore[arg-type]
@@ -134,7 +141,7 @@ def undescribed() -> dict[str, list[str]]:
                 silent = _find_silent(getattr(module, name.split(".")[0]), value)
                 found[facade] += [f"{name}({argument})" for argument in silent]
             seen.add(id(value))
-    return dict(found)
+    return {facade: names for facade, names in found.items() if names}
 
 
 def free_options() -> list[str]:

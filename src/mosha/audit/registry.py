@@ -63,6 +63,9 @@ def register(
 ) -> None:
     """Have `mosha audit all` attack one more mechanism; `how` goes to `mosha.audit.attack`.
 
+    `build` makes the mechanism, which is listed as `name`; `proposals` are the neighbours it is tried on; `covers`
+    names the factory that it stands for.
+
     >>> from mosha import Row, mechanisms
     >>> from mosha.audit import neighbours
     >>> register(

@@ -21,6 +21,8 @@ BATCH, EPOCHS = 256, 10
 def watch_thresholds(*, epsilon: float, most: int, alarms: int = 5) -> dict[str, Any]:
     """The sparse vector: many counts are compared with a threshold, and only those above it are paid for.
 
+    All of up to `most` comparisons, of which at most `alarms` may come out above, cost `epsilon` together.
+
     Units:
         People. `bar` is how far a count must lie from the threshold to be judged rightly 95 times out of 100; beside
         it the bar of Laplace noise where every one of the questions is answered from the same epsilon.
@@ -43,6 +45,8 @@ def watch_thresholds(*, epsilon: float, most: int, alarms: int = 5) -> dict[str,
 
 def follow_training(*, epsilon: float, delta: float, people: int) -> dict[str, Any]:
     """The seven steps of a private training (DP-SGD) and the number that each of them has, for ten passes.
+
+    `people` give one example each; the whole training costs `epsilon` at `delta`.
 
     Units:
         `rate` is a probability, `clip` the most that one person moves a sum of gradients, `noise` in units of `clip`,
@@ -78,6 +82,8 @@ def follow_training(*, epsilon: float, delta: float, people: int) -> dict[str, A
 
 def compare_graph_units(*, epsilon: float, max_degree: int) -> list[dict[str, Any]]:
     """How far one edge, and one person with all edges, can move statistics of a graph, and the noise that hides it.
+
+    `epsilon` is what the statistic costs, and nobody has more than `max_degree` edges.
 
     Units:
         `edge` and `node` are l1 sensitivities; the bars hold 95 times out of 100 for each number of the statistic.

@@ -20,6 +20,8 @@ _RATES = tuple(place / 50 for place in range(51))
 def explain_epsilon(*, epsilon: float, prior: float) -> dict[str, Any]:
     """What an attacker can make of all answers at most, whatever they know besides.
 
+    `prior` is how likely the attacker thought it before, as a probability; all answers together cost `epsilon`.
+
     Guarantee:
         `highest` is prior * e^epsilon / (1 - prior + prior * e^epsilon): epsilon-differential privacy bounds the
         ratio of the likelihoods of any answer with and without a person by e^epsilon, and Bayes' rule multiplies the
@@ -44,6 +46,8 @@ def explain_epsilon(*, epsilon: float, prior: float) -> dict[str, Any]:
 
 def compare_noise(*, epsilon: float, delta: float) -> dict[str, Any]:
     """A count of people with the noise of several mechanisms: the half-width that holds 95 times out of 100.
+
+    Each costs `epsilon`; Gaussian noise has `delta` besides.
 
     Units:
         People. Randomized response is for 10,000 people who answer yes or no; exponential noise picks one of ten
@@ -78,6 +82,8 @@ def _span(sigma: float) -> list[float]:
 def compose_questions(*, epsilon: float, delta: float, most: int) -> dict[str, Any]:
     """What a growing number of questions costs together: by addition, by two theorems, and tightly.
 
+    Each question costs `epsilon`; totals are at `delta`, for up to `most` questions.
+
     >>> found = compose_questions(epsilon=0.1, delta=1e-6, most=100)
     >>> [round(found["lines"][name][-1][1], 2) for name in ("basic", "advanced", "renyi", "tight")]
     [10.0, 5.76, 4.98, 4.69]
@@ -100,6 +106,8 @@ def compose_questions(*, epsilon: float, delta: float, most: int) -> dict[str, A
 
 def compare_models(*, people: int, size: int, epsilon: float, delta: float) -> list[dict[str, Any]]:
     """One histogram where the curator is trusted, where a shuffler is, and where nobody is: the error of one count.
+
+    `people` answer with one of `size` values each, at `epsilon` and, where there is a shuffler, `delta`.
 
     >>> len(compare_models(people=1_000, size=4, epsilon=1, delta=1e-6))
     3

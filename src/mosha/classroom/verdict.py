@@ -16,7 +16,7 @@ __all__ = ["Verdict", "check"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer passed, and what was found if it did not.
+    """Whether an answer to `exercise` passed, and the `findings` if it did not.
 
     >>> import mosha
     >>> first = mosha.classroom.list_exercises()[0]

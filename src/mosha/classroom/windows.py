@@ -58,6 +58,8 @@ def privacy_loss(
 ) -> float:
     """The privacy loss of one output: the logarithm of how much likelier it is in one world than in the other.
 
+    `noise` is "laplace" or "gaussian".
+
     Guarantee:
         ln(p(output | first) / p(output | second)), where p is the density of the noise around each exact answer. For
         Laplace noise it never exceeds |first - second| / scale; for Gaussian noise it does, rarely: that is delta.
@@ -82,6 +84,9 @@ def privacy_loss(
 @dataclass(frozen=True)
 class SequenceSensitivity:
     """How far one event, or one person who comes at every step, moves a published sequence.
+
+    `published` is what is published at each step; the others are how far one event, and one person, move all of it, by
+    the sum of absolute values (`event_l1`, `person_l1`) and by the Euclidean length (`event_l2`, `person_l2`).
 
     >>> each, running = sequence_sensitivities(10)
     >>> each.event_l1, running.event_l1
@@ -120,6 +125,9 @@ class Composition:
 
     Fields:
         order: the Renyi order that gave `renyi`.
+        questions: how many there are.
+        basic, advanced, renyi, tight: the epsilon of all of them by addition, by the advanced theorem, by Renyi's, and
+            by the tight accountant.
 
     >>> (found,) = compare_compositions(epsilon=0.1, delta=1e-6, questions=[100])
     >>> round(found.basic, 6), found.tight < found.advanced
@@ -136,6 +144,8 @@ class Composition:
 
 def compare_compositions(*, epsilon: float, delta: float, questions: Sequence[int]) -> list[Composition]:
     """The epsilon of many Laplace questions at delta: added up, by the advanced theorem, by Renyi, and tightly.
+
+    Each question costs `epsilon`; `questions` lists how many of them are asked.
 
     Guarantee:
         Each column is a valid epsilon at `delta` for questions that are fixed in advance.

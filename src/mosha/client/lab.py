@@ -76,11 +76,15 @@ class Lab:
     def preview(
         self, sql: str, *, dataset: str | None = None, rows: float | None = None, **price: object
     ) -> dict[str, Any]:
-        """Price for every payer, error bars, what is left and cheaper alternatives. Nothing is spent."""
+        """Price for every payer, error bars for about `rows` rows, what is left, cheaper alternatives.
+
+        Nothing is spent.
+        """
         body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _drop_absent(price)}
         return self.preview_body(body | ({} if rows is None else {"rows": rows}))
 
     def preview_body(self, body: Mapping[str, object]) -> dict[str, Any]:
+        """The preview of a request that is written out as `body`, as the server takes it."""
         found: dict[str, Any] = self._transport.call("POST", "/previews", dict(body))
         return found
 
@@ -221,7 +225,7 @@ class Lab:
         raise RequestDenied("client.denied", spent="nothing", state=found["state"], reason=reason)
 
     def requests(self, *, mine: bool = True) -> list[dict[str, Any]]:
-        """Questions that were asked, the newest first."""
+        """Questions that were asked, the newest first: only one's own where `mine` is true."""
         query = {"mine": "true"} if mine else {}
         found: list[dict[str, Any]] = self._transport.call("GET", "/requests", query=query)["requests"]
         return found

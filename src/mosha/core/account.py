@@ -97,7 +97,7 @@ class Account(ABC):
         return ""
 
     def is_same(self, other: Account) -> bool:
-        """Whether paying here is paying there. A name does not tell: every ledger has names of its own.
+        """Whether paying here is paying at `other`. A name does not tell: every ledger has names of its own.
 
         >>> import mosha
         >>> account, other = (mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2) for _ in range(2))
@@ -111,7 +111,7 @@ class Account(ABC):
         """Charge the whole event in one transaction, or refuse (BudgetExceeded)."""
 
     def holds(self, key: str) -> bool:  # noqa: ARG002
-        """Whether a payment was made under this key, so that opening it again is free."""
+        """Whether a payment was made under this `key`, so that opening it again is free."""
         return False
 
     @abstractmethod
@@ -160,6 +160,8 @@ class Run:
     same reason. The words of Mosha's own errors are data-free and pass. That there was an error may depend on the
     data all the same: it counts against the account's allowance of failures, whatever it was, unless the source was
     gone before anything was read (`SourceUnavailable`). Debug on public data, with `measurement.step`.
+
+    It is made by `Account.open`: `reservation` is the payment that was made, and `rng` draws the noise.
 
     >>> import mosha
     >>> from mosha.mechanisms import Count, laplace
@@ -221,7 +223,10 @@ class Run:
             return self._taken + 1, known
 
     def step(self, data: object, ask: object = None) -> Release:
-        """The next step: the only line where private data meets randomness."""
+        """The next step: the only line where private data meets randomness.
+
+        `ask` is the public part of what is asked.
+        """
         with self._lock:
             if not self._open:
                 raise RunClosed("core.run_closed", measurement=self.measurement.name)

@@ -68,7 +68,7 @@ class Budget:
         return self.epsilon is None or self.delta > 0
 
     def scale(self, factor: float) -> Budget:
-        """The same budget with epsilon (or rho, or mu) multiplied; delta stays."""
+        """The same budget with epsilon (or rho, or mu) times `factor`; delta stays."""
         return replace(self, **{self.measure: self.amount * factor})
 
     def to_dict(self) -> dict[str, float]:
@@ -77,7 +77,7 @@ class Budget:
 
     @staticmethod
     def from_dict(data: Mapping[str, object]) -> Budget:
-        """The budget that `to_dict` described; anything else is refused."""
+        """The budget that `to_dict` described as `data`; anything else is refused."""
         if not isinstance(data, Mapping) or not set(data) <= {*_MEASURES, "delta"}:
             raise InvalidParameter("core.unknown_budget_fields")
         return Budget(**data)  # type: ignore[arg-type]  # checked when it is built

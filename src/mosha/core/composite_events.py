@@ -49,7 +49,7 @@ def one_of(*choices: str) -> Any:
 
 @dataclass(frozen=True)
 class Sampled(Event):
-    """`event` on a Poisson sample: every unit is drawn with probability `rate`, independently.
+    """`event` on a Poisson sample: every unit is drawn with probability `rate`, independently, for such `neighbours`.
 
     >>> from mosha import accounting, events
     >>> step = events.Sampled(events.Gaussian(noise_multiplier=1), rate=0.01)
@@ -73,12 +73,13 @@ class Sampled(Event):
             ) from None
 
     def suits(self, neighbours: Neighbors) -> bool:
+        """Whether these are the `neighbours` that it was priced for."""
         return self.neighbours is neighbours and self.event.suits(neighbours)
 
 
 @dataclass(frozen=True)
 class FixedSizeSampled(Event):
-    """`event` on `size` of `population` units, drawn with or without replacement; neighbours replace one unit.
+    """`event` on `size` of `population` units, with or without `replacement`; neighbours replace one unit.
 
     The noise multiplier of `event` is relative to the sensitivity under *replacement* of one unit.
 
@@ -100,6 +101,7 @@ class FixedSizeSampled(Event):
             raise InvalidParameter("core.sample_above_population", parameter="size")
 
     def suits(self, neighbours: Neighbors) -> bool:
+        """Only where `neighbours` replace one unit."""
         return neighbours is Neighbors.REPLACE_ONE and self.event.suits(neighbours)
 
 
@@ -131,7 +133,7 @@ class Selected(Event):
 
 @dataclass(frozen=True)
 class Parallel(Event):
-    """Events on disjoint parts of the data: a unit is in at most one part; the most expensive is the price.
+    """The `events` on disjoint parts of the data: a unit is in at most one part; the most expensive is the price.
 
     >>> from mosha import accounting, events
     >>> accounting.epsilon(events.Parallel((events.Pure(epsilon=1), events.Pure(epsilon=2))), delta=0)
@@ -147,7 +149,7 @@ class Parallel(Event):
         object.__setattr__(self, "events", tuple(sorted(set(events), key=lambda e: e.to_json())))
 
     def suits(self, neighbours: Neighbors) -> bool:
-        """A unit that is replaced may leave one part and enter another: two parts change, and not one."""
+        """Only where `neighbours` add or remove: a unit that is replaced may leave one part and enter another."""
         return neighbours is Neighbors.ADD_REMOVE and super().suits(neighbours)
 
 
@@ -185,7 +187,7 @@ class Failure(Event):
 
 @dataclass(frozen=True)
 class Plan(Event):
-    """A composition that is fixed, with all its parameters, before it starts, and is sold at `delta` as one piece.
+    """An `event` that is fixed, with all its parameters, before it starts, and is sold at `delta` as one piece.
 
     Because nothing in it can be chosen adaptively, its (epsilon, delta) is what the tight numerical
     accountant says; an account may charge that pair instead of the sum of the parts.

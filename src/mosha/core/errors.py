@@ -116,7 +116,7 @@ class Refused(InvalidParameter):
     nearest: str | None = None
 
     def render(self, language: Language | None = None) -> str:
-        """The sentence, and after it what would be answered."""
+        """The sentence in `language` (None: the chosen one), and after it what would be answered."""
         said = super().render(language)
         if self.nearest is None:
             return said
@@ -210,7 +210,7 @@ class BudgetExceeded(MoshaError):
         super().__init__("core.budget_exceeded", account=account)
 
     def render(self, language: Language | None = None) -> str:
-        """The sentence, and the advice after it."""
+        """The sentence in `language` (None: the chosen one), and the advice after it."""
         advice = translate(self.advice, language or current_language())
         return super().render(language) + (advice and f" {advice}")
 
@@ -347,7 +347,7 @@ class DeadlineExceeded(Interrupted):
 
 
 class MissingExtra(MoshaError, ImportError):
-    """An optional part is not installed.
+    """An optional part, `extra`, is not installed; it is `needed_for` what was asked.
 
     >>> print(MissingExtra("plot", needed_for="a picture"))
     a picture ...

@@ -67,7 +67,10 @@ class Event:
     __rmul__ = __mul__
 
     def sample(self, rate: float, *, neighbours: Neighbors | str = Neighbors.ADD_REMOVE) -> Event:
-        """This event on a Poisson sample: every unit is drawn with probability `rate`, on its own."""
+        """This event on a Poisson sample: every unit is drawn with probability `rate`, on its own.
+
+        `neighbours` says whether a unit is added or removed, or replaced.
+        """
         return Event.kinds["Sampled"](self, rate, neighbours)  # type: ignore[call-arg]
 
     sampled = renamed_method("sampled", "sample")
@@ -81,7 +84,7 @@ class Event:
         return False
 
     def suits(self, neighbours: Neighbors) -> bool:
-        """Whether the price of this event is that of telling such neighbours apart.
+        """Whether the price of this event is that of telling such `neighbours` apart.
 
         Most events are: their noise multiplier is over the sensitivity under whatever neighbours the unit has. Some
         amplifications hold for one kind of neighbours only.
@@ -91,7 +94,7 @@ class Event:
         return all(event.suits(neighbours) for event in inner if isinstance(event, Event))
 
     def per_step(self, steps: int) -> Event | None:
-        """The event e with e * steps == self, where there is one."""
+        """The event e with e * `steps` == self, where there is one."""
         parts = self.parts()
         if any(count % steps for _, count in parts):
             return None
@@ -116,7 +119,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Composed(Event):
-    """A multiset of events; made by `+` and `*`, in one canonical order.
+    """A multiset of events, `items` with their counts; made by `+` and `*`, in one canonical order.
 
     A sum is put in order when somebody looks at its items, and not before: n additions cost what n events cost.
 
@@ -132,7 +135,7 @@ class Composed(Event):
 
     @staticmethod
     def later(first: Event, second: Event) -> Composed:
-        """Both of these, of which neither is NOTHING: `items` are worked out when they are needed.
+        """Both `first` and `second`, of which neither is NOTHING: `items` are worked out when they are needed.
 
         Of two sums that wait, one is worked out now. So at most one summand of a sum waits, and what waits is a path:
         e + e, doubled again and again, stays one event with a count.
@@ -164,6 +167,7 @@ class Composed(Event):
         return self.items
 
     def suits(self, neighbours: Neighbors) -> bool:
+        """Whether each of them suits `neighbours`."""
         return all(event.suits(neighbours) for event, _ in self.items)
 
     def __repr__(self) -> str:
@@ -196,7 +200,7 @@ def _canonical(items: Iterable[tuple[Event, int]]) -> tuple[tuple[Event, int], .
 
 
 def compose(items: Iterable[tuple[Event, int]]) -> Event:
-    """All these events, each so many times, as one event.
+    """All events of `items`, each so many times, as one event.
 
     >>> from mosha.core.events import Laplace
     >>> compose([(Laplace(2), 3)]) == Laplace(2) * 3
@@ -242,7 +246,7 @@ def _event(described: Mapping[str, object]) -> Event:
 
 
 def from_dict(described: Mapping[str, object]) -> Event:
-    """The event that `to_dict` described.
+    """The event that `to_dict` `described`.
 
     >>> from mosha.core.events import Laplace
     >>> from_dict(Laplace(2).to_dict()) == Laplace(2)
@@ -254,7 +258,7 @@ def from_dict(described: Mapping[str, object]) -> Event:
 
 
 def from_json(text: str | bytes) -> Event:
-    """The event that `to_json` wrote.
+    """The event that `to_json` wrote as `text`.
 
     >>> from mosha.core.events import Gaussian
     >>> from_json((Gaussian(1.1).sample(0.01) * 1000).to_json()) == Gaussian(1.1).sample(0.01) * 1000

@@ -64,7 +64,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Laplace(Event):
-    """Laplace noise on a number or a vector (l1 sensitivity): epsilon = 1 / noise_multiplier.
+    """Laplace noise on a number or a vector (l1 sensitivity): epsilon = 1 / `noise_multiplier`.
 
     On a vector it costs no more than on one number that moves by as much (`accounting/dominating.md`).
 
@@ -81,7 +81,7 @@ class Laplace(Event):
 
 @dataclass(frozen=True)
 class Gaussian(Event):
-    """Gaussian noise on a vector (l2 sensitivity): mu = 1 / noise_multiplier.
+    """Gaussian noise on a vector (l2 sensitivity): mu = 1 / `noise_multiplier`.
 
     >>> import mosha
     >>> round(mosha.accounting.epsilon(Gaussian(noise_multiplier=2), delta=1e-6), 2)
@@ -96,7 +96,7 @@ class Gaussian(Event):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Event):
-    """Discrete Laplace noise on integers.
+    """Discrete Laplace noise on integers; scale = `noise_multiplier` * sensitivity.
 
     `sensitivity` counts grid steps: the number, or the vector in the l1 norm, moves by at most so many of them. With 1,
     the default, the event is as costly as any mechanism with epsilon = 1 / noise_multiplier; with more it is cheaper
@@ -116,7 +116,7 @@ class DiscreteLaplace(Event):
 
 @dataclass(frozen=True)
 class DiscreteGaussian(Event):
-    """Discrete Gaussian noise on integers; standard deviation parameter = noise_multiplier * sensitivity.
+    """Discrete Gaussian noise on integers; standard deviation parameter = `noise_multiplier` * sensitivity.
 
     `sensitivity` is the l2 sensitivity in grid steps (a whole number for a single number),
     `coordinates` is how many numbers are noised at once.
@@ -135,7 +135,7 @@ class DiscreteGaussian(Event):
 
 @dataclass(frozen=True)
 class RandomizedResponse(Event):
-    """The truth with probability e^epsilon / (e^epsilon + categories - 1), else any other category.
+    """The truth with probability e^`epsilon` / (e^epsilon + `categories` - 1), else any other category.
 
     >>> import mosha
     >>> mosha.accounting.epsilon(RandomizedResponse(epsilon=1, categories=4), delta=0)
@@ -153,7 +153,7 @@ class RandomizedResponse(Event):
 
 @dataclass(frozen=True)
 class Exponential(Event):
-    """A choice by the exponential mechanism or a better one of bounded range (permute-and-flip is not one).
+    """A choice by the exponential mechanism or a better one of bounded range `epsilon` (permute-and-flip is not one).
 
     >>> import mosha
     >>> mosha.accounting.epsilon(Exponential(epsilon=0.5) * 2, delta=0)
@@ -187,7 +187,7 @@ class SparseVector(Event):
 
 @dataclass(frozen=True)
 class Pure(Event):
-    """Anything that is proved epsilon-differentially private.
+    """Anything that is proved `epsilon`-differentially private.
 
     >>> import mosha
     >>> mosha.accounting.epsilon(Pure(epsilon=0.5) + Pure(epsilon=1), delta=0)
@@ -202,7 +202,7 @@ class Pure(Event):
 
 @dataclass(frozen=True)
 class Approx(Event):
-    """Anything that is proved (epsilon, delta)-differentially private.
+    """Anything that is proved (`epsilon`, `delta`)-differentially private.
 
     >>> import mosha
     >>> mosha.accounting.epsilon(Approx(epsilon=1, delta=1e-9), delta=1e-9)
@@ -218,7 +218,7 @@ class Approx(Event):
 
 @dataclass(frozen=True)
 class ZeroConcentrated(Event):
-    """Anything that is proved rho-zero-concentrated differentially private.
+    """Anything that is proved `rho`-zero-concentrated differentially private.
 
     >>> import mosha
     >>> mosha.accounting.epsilon(ZeroConcentrated(rho=0.1), delta=1e-6) < 2.5
@@ -267,7 +267,7 @@ class Shuffled(Event):
     categories: int | None = None
 
     def suits(self, neighbours: Neighbors) -> bool:
-        """Shuffling hides what a person said, never whether there is a report."""
+        """Only where `neighbours` replace one: shuffling hides what a person said, never whether there is a report."""
         return neighbours is Neighbors.REPLACE_ONE
 
     def __post_init__(self) -> None:
@@ -281,6 +281,8 @@ class Shuffled(Event):
 @dataclass(frozen=True)
 class Tree(Event):
     """Tree aggregation: a unit enters at most `levels` nodes by `noise_multiplier` of one node each.
+
+    `noise` is "gaussian" or "laplace".
 
     >>> import mosha
     >>> round(mosha.accounting.epsilon(Tree(noise_multiplier=4, levels=8, noise="laplace"), delta=0), 6)

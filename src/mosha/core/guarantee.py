@@ -66,11 +66,12 @@ class Guarantee:
         return other < self if isinstance(other, Guarantee) else NotImplemented
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data: the kind of guarantee and its numbers."""
         return {"guarantee": type(self).__name__, **asdict(self)}
 
     @staticmethod
     def from_dict(stored: Mapping[str, object]) -> Guarantee:
-        """The guarantee that `to_dict` described.
+        """The guarantee that `to_dict` described, from what it `stored`.
 
         >>> Guarantee.from_dict(Approx(1, 1e-6).to_dict())
         Approx(epsilon=1.0, delta=1e-06)
@@ -88,7 +89,7 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Pure(Guarantee):
-    """Pure differential privacy: no output becomes more than e^epsilon times as likely.
+    """Pure differential privacy: no output becomes more than e^`epsilon` times as likely.
 
     >>> Pure(1) <= Approx(1, 1e-6), Pure(1) <= ZeroConcentrated(0.5), Pure(2) <= Pure(1)
     (True, True, False)
@@ -126,7 +127,7 @@ class Pure(Guarantee):
 
 @dataclass(frozen=True)
 class Approx(Guarantee):
-    """Approximate differential privacy: pure, up to an additive delta.
+    """Approximate differential privacy: pure with `epsilon`, up to an additive `delta`.
 
     >>> print(Approx(1, 1e-6))
     epsilon 1, delta 1e-06
@@ -150,7 +151,7 @@ class Approx(Guarantee):
 
 @dataclass(frozen=True)
 class ZeroConcentrated(Guarantee):
-    """Zero-concentrated differential privacy: Rényi divergence of order a at most rho a, for all a > 1.
+    """Zero-concentrated differential privacy: Rényi divergence of order a at most `rho` a, for all a > 1.
 
     >>> str(ZeroConcentrated(0.5))
     'rho 0.5'
@@ -175,7 +176,7 @@ class ZeroConcentrated(Guarantee):
 
 @dataclass(frozen=True)
 class Gaussian(Guarantee):
-    """Gaussian differential privacy: no easier than telling N(0, 1) from N(mu, 1).
+    """Gaussian differential privacy: no easier than telling N(0, 1) from N(`mu`, 1).
 
     >>> Gaussian(1) <= ZeroConcentrated(0.5)
     True

@@ -109,13 +109,13 @@ class Measurement(Generic[Data, Ask, State, Answer]):
         return f"{type(self).__name__}({self.name}, unit={self.unit.summarize()}, event={self.event}{steps})"
 
     def forecast(self, confidence: float = 0.95) -> Any:
-        """The half-width of the error bar that an answer will have, before anything is spent."""
+        """The half-width that an answer's error bar will have at `confidence`, before anything is spent."""
         if self.error is None:
             raise InvalidParameter("core.no_forecast", measurement=self.name)
         return self.error(strict_probability("confidence", confidence), None)
 
     def map(self, function: Callable[[Answer], Mapped]) -> Measurement[Data, Ask, State, Mapped]:
-        """The same measurement with post-processed answers: the price stays."""
+        """The same measurement with its answers passed through `function`: the price stays."""
 
         def step(state: State, data: Data, ask: Ask, rng: Rng) -> tuple[Mapped, State]:
             answer, state = self.step(state, data, ask, rng)

@@ -60,6 +60,9 @@ class Receipt:
     paid, each by its own rule: the accounts of the release, those above them, and their population. `more` is how many
     more payments like this one fitted when it was made; None where it is free, or where that is not known.
 
+    `account` paid `event` for `unit`; `measure` is what its rule counts in, `delta` what this payment adds where
+    the rule counts in a delta too, `left` what the rule says is left (None: `limit` less `spent`).
+
     >>> import mosha
     >>> from mosha.mechanisms import Count, laplace
     >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=2)
@@ -116,6 +119,7 @@ class Receipt:
         return Card(title=title, facts=facts, gauges=gauges, notes=notes).write_html()
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data, for programs and registries."""
         described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
         described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining", "more")}
         described["spent_as"] = None if self.spent_as is None else self.spent_as.to_dict()
@@ -133,6 +137,8 @@ def _write_share(share: PaidShare | Receipt) -> str:
 @dataclass(frozen=True, repr=False)
 class Release(Shown):
     """An answer that has been paid for: use it, publish it, compute with it, as often as you like.
+
+    `receipt` says who paid how much; `step` is which step of a run this answers, from 1.
 
     Guarantee:
         Whatever is computed from `value` alone is as private as `value` (post-processing), so `map`, `error` and
@@ -159,13 +165,13 @@ class Release(Shown):
         return make_value_card(self.value, self.error_or_none(), notes=(str(self.receipt),))
 
     def error(self, confidence: float = 0.95) -> Any:
-        """Half-width of the error bar: the noise stays within it with this probability."""
+        """Half-width of the error bar: the noise stays within it with probability `confidence`."""
         if self._error is None:
             raise InvalidParameter("core.no_error_bar")
         return self._error(strict_probability("confidence", confidence), self.value)
 
     def map(self, function: Callable[[object], object]) -> Release:
-        """Post-processing: free, under the same receipt."""
+        """The value passed through `function`: post-processing, free, under the same receipt."""
         return replace(self, value=function(self.value), _error=None, _draw=None)
 
     def plot(self) -> Any:

@@ -180,6 +180,7 @@ class Shown:
     __slots__ = ()
 
     def make_card(self) -> Card:
+        """What is shown of it, as data: title, facts, gauges, lines."""
         raise NotImplementedError
 
     def __str__(self) -> str:

@@ -77,7 +77,7 @@ class Neighbors(StrEnum):
         return phrase("core.added_or_removed" if self is Neighbors.ADD_REMOVE else "core.replaced")
 
     def describe(self, language: Language | None = None) -> str:
-        """How they differ, in words of a language."""
+        """How they differ, in words of `language` (None: the chosen one)."""
         return say(self.phrase().code, language)
 
 
@@ -172,7 +172,7 @@ class Unit:
         return self._kind == other._kind and other.of in (None, self.of)
 
     def describe(self, language: Language | None = None) -> str:
-        """The unit in words of a language.
+        """The unit in words of `language` (None: the chosen one).
 
         >>> Person("patient_id", at_most=5).describe()
         "one person (all rows of one 'patient_id') is added or removed"
@@ -192,6 +192,7 @@ class Unit:
         return phrase(f"core.noun_{type(self).__name__.lower()}")
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data, as books and receipts keep it."""
         described = {"unit": self.stored_as} | {f.name: getattr(self, f.name) for f in fields(self)}
         if self.of is None:  # books and receipts from before there were populations read the same
             del described["of"]
@@ -199,7 +200,7 @@ class Unit:
 
     @staticmethod
     def from_dict(stored: Mapping[str, object]) -> Unit:
-        """The unit that `to_dict` described.
+        """The unit that `to_dict` described, from what it `stored`.
 
         >>> Unit.from_dict(Node(max_degree=50).to_dict()) == Node(max_degree=50)
         True

@@ -30,7 +30,10 @@ LARGEST_TABLES = 1 << 26
 
 @dataclass(frozen=True, kw_only=True)
 class _OfGenomes:
-    """What is counted for each of a public list of places (SNPs)."""
+    """What is counted for each of a public list of places (`snps`) in a `column`, or in data that are one.
+
+    Methods take the `unit` whose presence is hidden, and `data`, as those of any `Statistic`.
+    """
 
     snps: Sequence[object]
     column: str | None = None
@@ -78,6 +81,7 @@ class AlleleCounts(_OfGenomes):
     grid: ClassVar[float] = 1.0
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         most, places = 2 * rows_per_unit(unit), len(self.snps)
         added = unit.neighbours is Neighbors.ADD_REMOVE
         span = most if added or places == 1 else 2 * most
@@ -85,6 +89,7 @@ class AlleleCounts(_OfGenomes):
         return Sensitivity(l0=places, l1=places * most, l2=l2, linf=most, span=span, monotone=added)
 
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         cases, controls = self._count_alleles(data, unit)
         return cases + controls
 
@@ -160,6 +165,7 @@ class AssociationScores(_OfStudies):
         object.__setattr__(self, "threshold", positive("threshold", self.threshold))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         return self._move(unit, 1)
 
     @cached_property
@@ -185,6 +191,7 @@ class AssociationScores(_OfStudies):
         return low
 
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         return np.array([self._score(int(x), int(y)) for x, y in zip(*self._read_tables(data, unit), strict=True)])
 
     def _score(self, x: int, y: int) -> int:
@@ -228,6 +235,7 @@ class ChiSquares(_OfStudies):
             raise InvalidParameter("exact.study_too_large", parameter="cases", most=4095)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         return self._move(unit, self._largest_step)
 
     @cached_property
@@ -245,4 +253,5 @@ class ChiSquares(_OfStudies):
         return np.rint(self._signed_root(x, y) ** 2 / self.grid).astype(np.int64)
 
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         return self._round(*self._read_tables(data, unit))

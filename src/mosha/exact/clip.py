@@ -89,10 +89,12 @@ class Clipped(RenamedMethods):
         object.__setattr__(self, "between", check_bounds("clipping", self.between))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         return Histogram(keys=self.labels).sensitivity(unit)
 
     @np.errstate(all="ignore")
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         values, persons = read_rows(data, unit, self.column)
         column = to_numbers(values)
         side = np.where(column < self.between[0], 0, np.where(column > self.between[1], 1, 2)).astype(np.int64)
@@ -126,10 +128,12 @@ class ClippedVectors(RenamedMethods):
         check_order(self.order)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         return sum_sensitivity(0, 1, unit)
 
     @np.errstate(all="ignore")
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         values, persons = read_rows(data, unit, self.column)
         vectors = to_numbers(values, width=self.coordinates)
         finite = np.asarray(np.isfinite(vectors).all(axis=1, keepdims=True))

@@ -46,10 +46,12 @@ class Count(RenamedMethods):
             object.__setattr__(self, "between", check_bounds("count", self.between))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         return sum_sensitivity(1 if self.between is None else 0, 1, unit)
 
     @np.errstate(all="ignore")
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         values, persons = read_rows(data, unit, self.column, any_column=self.between is None)
         if self.between is None:
             ones = np.ones(len(to_array(values)), np.int64)
@@ -101,6 +103,7 @@ class Histogram(RenamedMethods):
         return tuple(self.keys)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         rows, several = rows_per_unit(unit), len(self.keys) > 1
         if unit.neighbours is Neighbors.ADD_REMOVE or not several:
             monotone = unit.neighbours is Neighbors.ADD_REMOVE
@@ -111,6 +114,7 @@ class Histogram(RenamedMethods):
 
     @np.errstate(all="ignore")
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         values, persons = read_rows(data, unit, self.column)
         codes = self._codes(to_array(values))
         if persons is not None:

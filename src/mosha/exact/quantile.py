@@ -22,7 +22,7 @@ __all__ = ["LocalStatistic", "Quantile"]
 class LocalStatistic(Protocol):
     """A number that knows how far it could move, for the data at hand and for data ever further away.
 
-    `evaluate_with_reaches(data, unit)` is (f, A) in whole steps: the number, and an array with
+    `evaluate_with_reaches` of `data` for a `unit` is (f, A) in whole steps: the number, and an array with
 
         |f(D) - f(D')| <= A[0](D)        for all neighbours D' of D,
         A[k](D) <= A[k + 1](D')          for all neighbours and all k,
@@ -43,7 +43,9 @@ class LocalStatistic(Protocol):
     @property
     def width(self) -> int: ...
 
-    def evaluate_with_reaches(self, data: object, unit: Unit) -> tuple[int, Steps]: ...
+    def evaluate_with_reaches(self, data: object, unit: Unit) -> tuple[int, Steps]:
+        """The number in grid steps, and how far it could move, for data ever further away."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +94,7 @@ class Quantile(RenamedMethods):
 
     @np.errstate(all="ignore")
     def evaluate_with_reaches(self, data: object, unit: Unit) -> tuple[int, Steps]:
+        """The quantile in grid steps from the low end, and how far it could move: as private as the data."""
         values, persons = read_rows(data, unit, self.column)
         column = to_numbers(values)
         present = ~np.isnan(column)

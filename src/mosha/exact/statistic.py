@@ -61,8 +61,8 @@ class Sensitivity:
 class Statistic(Protocol):
     """A function of the data with values on a public grid.
 
-    `evaluate(data, unit)` gives one whole number for each coordinate, clamped to 2**60; times `grid` it is in the unit
-    of the data. It is total: what one unit's rows hold can never make it fail, for a failure would tell. `labels`
+    `evaluate` gives one whole number of `data` for each coordinate, clamped to 2**60; times `grid` it is in the unit of
+    the data. It is total: what the rows of one `unit` hold can never make it fail, for a failure would tell. `labels`
     names the coordinates; None stands for a single number.
 
     Guarantee:
@@ -80,13 +80,21 @@ class Statistic(Protocol):
     @property
     def labels(self) -> tuple[object, ...] | None: ...
 
-    def sensitivity(self, unit: Unit) -> Sensitivity: ...
+    def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves the statistic, in grid steps."""
+        ...
 
-    def evaluate(self, data: object, unit: Unit) -> Steps: ...
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact number of grid steps of each coordinate: as private as the data."""
+        ...
 
 
 class RenamedMethods:
-    """A statistic that still answers to the names its methods had before: `exact`, now `evaluate`."""
+    """A statistic that still answers to the names its methods had before: `exact`, now `evaluate`.
+
+    Methods take the `unit` whose presence is hidden, and `data`: one column, or columns by name, of which `column` is
+    read. `between` is the declared (low, high); vectors have so many `coordinates` and a norm of `order` 1 or 2.
+    """
 
     _OLD: ClassVar[dict[str, str]] = {"exact": "evaluate", "local": "evaluate_with_reaches"}
 

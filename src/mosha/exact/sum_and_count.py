@@ -70,6 +70,7 @@ class SumAndCount(RenamedMethods):
 
     @np.errstate(all="ignore")
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The sum in steps from the middle, and the count: as private as the data."""
         values, persons = read_rows(data, unit, self.column)
         column = to_numbers(values)
         missing = np.isnan(column)

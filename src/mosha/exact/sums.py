@@ -64,10 +64,12 @@ class ClippedSum(RenamedMethods):
         return (min(low, 0), max(high, 0)) if self.missing == "drop" else (low, high)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         return sum_sensitivity(*self._range(), unit)
 
     @np.errstate(all="ignore")
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         values, persons = read_rows(data, unit, self.column)
         steps = self._steps(to_numbers(values))
         if persons is not None:
@@ -125,6 +127,7 @@ class VectorSum(RenamedMethods):
         return tuple(range(self.coordinates))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         replaced = unit.neighbours is Neighbors.REPLACE_ONE
         step = int(self.norm / self.grid) * rows_per_unit(unit) * (2 if replaced else 1)
         d = self.coordinates
@@ -134,6 +137,7 @@ class VectorSum(RenamedMethods):
 
     @np.errstate(all="ignore")
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         values, persons = read_rows(data, unit, self.column)
         steps = clip_vectors(
             to_numbers(values, width=self.coordinates), int(self.norm / self.grid), self.order, self.grid

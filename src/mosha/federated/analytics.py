@@ -55,6 +55,8 @@ class Analytics(PricedPlan):
         clients, survivors: planned with, and the least number of honest ones in a sum (see Distributed).
         noise_multiplier, delta: chosen for the promise, and sold at.
         encode_value, decode: a client's value as integers (at most `units` each stands for one), the sum as an answer.
+        question: a fingerprint of what is asked, to which clients hold the server.
+        neighbours: with how many others each client shares masks under secure aggregation.
 
     Guarantee:
         As for `Distributed`, with sensitivity sqrt(square) units: a client adds whole numbers whose squares sum to at
@@ -110,7 +112,7 @@ class Analytics(PricedPlan):
         return Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
 
     def encode(self, value: object, rng: Rng) -> Ring:
-        """What a client adds: its value and its share of the noise, modulo 2**32. Runs on the client."""
+        """What a client adds: its `value` and its share of the noise from `rng`, modulo 2**32. Runs on the client."""
         steps = self._steps(value) + discrete_gaussian(self._share, self.coordinates, rng=rng)
         return (steps & (_RING - 1)).astype(np.uint32)
 
@@ -123,7 +125,7 @@ class Analytics(PricedPlan):
         return steps if fits else np.zeros(self.coordinates, np.int64)
 
     def session(self, members: Sequence[int], rng: Rng) -> Session:
-        """The terms of secure aggregation among these members."""
+        """The terms of secure aggregation among `members`, whose graph `rng` draws."""
         terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": self.coordinates}
         return Session.begin(members, rng=rng, agreed=self.agreed, **terms)
 
@@ -134,7 +136,7 @@ class Analytics(PricedPlan):
         return fingerprint(self.question, self.unit, self.name, self.clients, *noise)
 
     def check(self, session: Session) -> None:
-        """Refuse another question, other terms, and a sum of fewer clients than the noise is calibrated for."""
+        """Refuse a `session` with another question, other terms, or fewer clients than the noise is calibrated for."""
         if session.agreed != self.agreed:
             raise RunError("federated.other_question")
         if session.survivors < self.survivors or session.width != self.coordinates:
@@ -212,6 +214,8 @@ def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon
 
     The answer is one number for each key, in order.
 
+    `clients` are planned with, a sum has at least `survivors` honest ones, and all of it costs `epsilon` at `delta`.
+
     >>> asked = histogram(keys=["a", "b"], clients=100, survivors=80, epsilon=1, delta=1e-6)
     >>> asked.coordinates, round(asked.noise_multiplier, 2)
     (2, 4.22)
@@ -238,6 +242,8 @@ def mean(*, between: tuple[float, float], clients: int, survivors: int, epsilon:
     """The mean of one number of each client, clamped into `between`; who has none is left out.
 
     Clients add their number as a distance from the middle, and a one; the answer is the noisy sum over the noisy count.
+
+    `clients` are planned with, a sum has at least `survivors` honest ones, and all of it costs `epsilon` at `delta`.
 
     >>> mean(between=(0, 10), clients=100, survivors=60, epsilon=1, delta=1e-6).clients
     100
@@ -268,6 +274,8 @@ def quantile(
     bins: int = 64,
 ) -> Analytics:
     """The value below which a share `at` of clients lies, from a private histogram of `bins` parts of `between`.
+
+    `clients` are planned with, a sum has at least `survivors` honest ones, and all of it costs `epsilon` at `delta`.
 
     >>> quantile(at=0.5, between=(0, 10), clients=100, survivors=60, epsilon=1, delta=1e-6, bins=16).coordinates
     16

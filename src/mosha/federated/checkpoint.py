@@ -53,7 +53,7 @@ class Checkpoint:
         return self._read("latest")
 
     def keep(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the last model."""
+        """Replace the last model by these `arrays`."""
         self._write("latest", arrays)
 
     def _store(self, name: str) -> SealedStore:

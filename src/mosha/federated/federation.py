@@ -14,7 +14,9 @@ __all__ = ["Ask", "Block", "Federation", "accept_updates"]
 
 @dataclass(frozen=True)
 class Ask:
-    """What a round asks of its clients; public. `weights` is the model so far, flat; `config` whatever they need.
+    """What round `number` asks of its clients; public.
+
+    `weights` is the model so far, flat; `config` whatever they need.
 
     >>> import numpy as np
     >>> Ask(number=1, weights=np.zeros(3)).weights.shape
@@ -28,7 +30,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Block:
-    """What some clients sent: one row for each. `weights` are claims about how much each should count.
+    """What some `clients` sent: a row of `updates` each. `weights` are claims about how much each should count.
 
     >>> import numpy as np
     >>> len(Block(clients=["a", "b"], updates=np.zeros((2, 3))).clients)
@@ -61,7 +63,7 @@ class Federation(Protocol):
         ...
 
     def updates(self, chosen: Sequence[Hashable], ask: object) -> Iterable[Block]:
-        """What the chosen clients answer, in blocks."""
+        """What the `chosen` clients answer, in blocks."""
         ...
 
 

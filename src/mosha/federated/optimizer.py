@@ -18,14 +18,20 @@ Floats = NDArray[np.float64]
 class OuterOptimizer(Protocol):
     """Turns the mean update of a round into the next weights; a pure function, so that a run can be made again."""
 
-    def begin(self, coordinates: int) -> Any: ...
+    def begin(self, coordinates: int) -> Any:
+        """The memory before the first round."""
+        ...
 
-    def advance(self, weights: Floats, update: Floats, memory: Any) -> tuple[Floats, Any]: ...
+    def advance(self, weights: Floats, update: Floats, memory: Any) -> tuple[Floats, Any]:
+        """The next weights, and the next memory."""
+        ...
 
 
 @dataclass(frozen=True)
-class FedAvg:
+class FedAvg(OuterOptimizer):
     """Weights plus `rate` times the mean update, with heavy-ball `momentum` if wanted (McMahan et al. 2017).
+
+    Methods take so many `coordinates`, the `weights`, the noisy `update` and the `memory` of earlier ones.
 
     >>> FedAvg(rate=0.5).advance(np.zeros(2), np.array([1.0, 2.0]), np.zeros(2))[0].tolist()
     [0.5, 1.0]
@@ -47,7 +53,7 @@ class FedAvg:
 
 
 @dataclass(frozen=True)
-class FedAdam:
+class FedAdam(OuterOptimizer):
     """Adam on the server (Reddi et al. 2021), with bias correction.
 
     `floor` is added to the root of the second moment; with noise, choose it near the noise of one coordinate.
@@ -85,7 +91,7 @@ class FedAdam:
 
 
 @dataclass(frozen=True)
-class FedYogi:
+class FedYogi(OuterOptimizer):
     """Yogi on the server (Reddi et al. 2021): the second moment moves by a bounded step, so one loud round does less.
 
     `rate` is the length of a step; `first` and `second` say how much of the last mean and of the last mean of squares
@@ -119,7 +125,7 @@ class FedYogi:
 
 
 @dataclass(frozen=True)
-class FedAdagrad:
+class FedAdagrad(OuterOptimizer):
     """Adagrad on the server (Reddi et al. 2021): steps shorten with the squares of all rounds.
 
     Methods take so many `coordinates`, the `weights`, the noisy `update` and the `memory` of earlier ones.

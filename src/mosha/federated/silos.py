@@ -77,7 +77,7 @@ class ExampleSums:
         return self._sums.coordinates
 
     def encode(self, weights: NDArray[np.generic], rng: Rng) -> Ring:
-        """What this silo adds at these weights (flat): noise is in it, and masks are to come."""
+        """What this silo adds at these `weights` (flat): noise from `rng` is in it, and masks are to come."""
         if np.shape(weights) != (self.coordinates,):
             raise InvalidParameter("federated.weights_of_other_size", parameter="weights", size=self.coordinates)
         return self.plan.encode(self._sums.add_up(np.asarray(weights, np.float32), rng), rng)
@@ -126,7 +126,7 @@ class Silos:
         return np.concatenate(parts).astype(np.float64)
 
     def load(self, weights: NDArray[np.generic]) -> torch.nn.Module:
-        """The model with these weights."""
+        """The model with these `weights`."""
         from mosha.learning.silo_sums import load_weights  # noqa: PLC0415  (torch)
 
         trained = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
@@ -134,10 +134,11 @@ class Silos:
         return self.model
 
     def clients(self) -> Sequence[Hashable]:
+        """The names of all silos."""
         return list(self._silos)
 
     def secure_sum(self, chosen: Sequence[Hashable], ask: Ask) -> Opened:
-        """The opened sum of the silos that were chosen."""
+        """The opened sum of the silos that were `chosen`, at the weights of `ask`."""
         if len(chosen) < max(3, self.plan.survivors):
             raise SourceUnavailable("federated.too_few_connected")
         rng = secure()

@@ -110,9 +110,11 @@ class Simulation:
         return self.model
 
     def clients(self) -> Sequence[Hashable]:
+        """All clients, by number."""
         return range(len(self.inputs))
 
     def updates(self, chosen: Sequence[Any], ask: Ask) -> Iterator[Block]:
+        """What each of the `chosen` clients learns from the weights of `ask`."""
         if np.shape(ask.weights) != (self.coordinates,):
             raise InvalidParameter("federated.weights_of_other_size", parameter="weights", size=self.coordinates)
         sent = self._torch.as_tensor(np.asarray(ask.weights, np.float32))

@@ -40,6 +40,9 @@ class Round:
     `epsilon` is what all rounds so far cost at the plan's delta (None where the plan has none); `metrics` is what
     `evaluate` made of the new weights.
 
+    `number` counts from 1; `weights` are the model after it, `clip` is the length to which updates were cut, `receipt`
+    says who paid.
+
     >>> import numpy as np
     >>> Round(number=1, weights=np.zeros(2), clip=1.0, epsilon=0.5, receipt=None).epsilon
     0.5
@@ -55,7 +58,7 @@ class Round:
 
 @dataclass(repr=False)
 class History(Shown):
-    """All rounds of a training, for tables and pictures.
+    """All `rounds` of a training, for tables and pictures, where it is called `name`.
 
     >>> History().rounds
     []

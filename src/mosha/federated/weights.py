@@ -29,7 +29,7 @@ class Weights:
         object.__setattr__(self, "typical", positive("typical", self.typical))
 
     def share(self, claim: float) -> float:
-        """What a claim counts, as a share of `at_most`.
+        """What a `claim` counts, as a share of `at_most`.
 
         >>> Weights(at_most=100, typical=50).share(1e6), Weights(at_most=100, typical=50).share(float("nan"))
         (1.0, 0.0)

@@ -42,7 +42,7 @@ def protect_arcs(arcs: ArrayLike, *, vertices: int, account: Account | None = No
 @explain_wrong_calls
 @dataclass(frozen=True, repr=False)
 class ProtectedArcs:
-    """Questions that may be asked of a directed graph. Nothing is spent before `release`.
+    """Questions that may be asked of a directed `graph`; `account` pays. Nothing is spent before `release`.
 
     >>> genes = protect_arcs([(0, 1), (1, 2), (0, 2)], vertices=100)
     >>> genes.arcs().forecast(epsilon=1)

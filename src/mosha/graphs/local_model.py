@@ -193,7 +193,9 @@ def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
 
 @explain_wrong_calls
 def compare_models(graph: Graph, *, epsilon: float, draws: int = 20) -> tuple[dict[str, tuple[float, float]], Any]:
-    """Mean relative errors on a *public* graph, central and local side by side, and a picture (extra `plot`).
+    """Mean relative errors on a *public* `graph`, central and local side by side, and a picture (extra `plot`).
+
+    Each answer costs `epsilon`, and errors are means over so many `draws`.
 
     >>> import mosha
     >>> graph = mosha.graphs.Graph.of([(0, 1), (1, 2), (2, 0), (2, 3)], vertices=4)

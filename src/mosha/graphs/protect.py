@@ -49,6 +49,9 @@ def protect(
     Edges with an end that is none of `vertices` (outside of 0, ..., n - 1 where that is a number) are left out, without
     a word: that there are any is private.
 
+    `unit` is `Edge()` or `Node()`, `account` pays for what is asked; `source`, `vertices`, `directed` and `columns` are
+    those of `mosha.graphs.read`.
+
     Guarantee:
         Reading drops self loops and merges repeated edges, pair by pair, so neighbouring lists give neighbouring
         graphs. At edge level the vertices are public: they come with a graph object or are declared. At node level they

@@ -59,7 +59,9 @@ ARC_VERBS = frozenset(["arcs", "feed_forward_loops", "in_degrees", "out_degrees"
 @explain_wrong_calls
 @dataclass(frozen=True, repr=False)
 class Answer(Shown):
-    """A private answer: its value, its error bar, its receipt. `details` holds whatever else was released with it.
+    """A private `value`, its error bar, its receipt (both of `release`).
+
+    `details` holds what else was released with it.
 
     >>> import mosha
     >>> account = mosha.Ledger.memory().account("graph", unit=mosha.Edge(), epsilon=2)

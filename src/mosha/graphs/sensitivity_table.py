@@ -33,6 +33,8 @@ def sensitivities(
     (for triangles D - 1, and 1 for rounding the linear programme). At node level the bound is that of the unit; without
     one a vertex has at most `vertices` - 1 edges.
 
+    `unit` is `Edge()` or `Node()`, and stars have so many `leaves`.
+
     >>> sensitivities(Edge(), vertices=100)["triangles"], sensitivities(Node(max_degree=10))["degree histogram"]
     (98, 21)
     """

@@ -74,7 +74,7 @@ class DPFTRL(DPSGD):
         return Matrix(noise_multiplier, math.sqrt(rule.participations(length)) * norm)
 
     def choose_bands(self, *, epsilon: float, delta: float) -> Self:
-        """The calibrated plan with the number of bands, a power of two, at which sums of gradients have least noise.
+        """The plan calibrated to `epsilon` with the number of bands, a power of two, at which sums have least noise.
 
         Only the plan is looked at, so the choice is free. With "poisson" the best is never worse than `DPSGD`, which is
         one band: few bands keep amplification, many take more noise back.

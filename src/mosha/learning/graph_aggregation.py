@@ -150,7 +150,7 @@ def _step(unit: Unit | None) -> float:
 
 
 def unit_rows(vectors: object) -> NDArray[np.float64]:
-    """Each vector divided by its norm; zero stays zero. What goes into a hop, and comes out of the one before.
+    """Each of `vectors` divided by its norm; zero stays zero. What goes into a hop, and comes out of the one before.
 
     >>> unit_rows([[3.0, 4.0], [0.0, 0.0]]).tolist()
     [[0.6, 0.8], [0.0, 0.0]]

@@ -65,7 +65,7 @@ class Adam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One update from the gradients that stand in the parameters."""
+        """One update from the gradients that stand in the parameters; a `closure` would ask again, and is refused."""
         if closure is not None:
             raise InvalidParameter("learning.closure_asks_again", parameter="closure")
         for group in self.param_groups:

@@ -101,6 +101,11 @@ class DPSGD(TrainingTerms):
         for a batch of one example at a time. `like` is a public batch for the look before paying, where made-up rows
         of zeros have no meaning to the model. `augment` changes the inputs of a batch at random, each row by itself and
         by PyTorch's own generator, before they pass through the model (see `views`).
+
+        `model` learns from `dataset` with `loss`, which gives one number an example, and `optimizer`; `account` pays.
+        `owners` say whose each example is (for a `Person`). Under a `key` the training can be resumed, with a
+        `checkpoint` (a path, or options of one) from its last steps. `audit` looks on, `progress` prints a bar, `group`
+        is the process group of several workers, and `autocast` a lower precision.
         """
         require_torch()
         from mosha.learning.training import begin  # noqa: PLC0415  (torch)
@@ -131,6 +136,8 @@ class DPSGD(TrainingTerms):
         `build()` makes a new model and its optimiser, without a look at the data; `like` is a public batch (inputs,
         targets) of the right shapes and types, with which everything is tried before anything is paid. The data of the
         search are those of `train`: a data set, or (data set, owners) where the unit is a Person.
+
+        `loss` is that of `train`.
 
         Guarantee:
             As `train`, whose steps these are: the joint law of all of them is no easier to tell apart than `event`

@@ -196,7 +196,7 @@ class Ledger(Shown, Book):
         return [LedgerAccount(self, terms) for terms in self._read_all_terms()]
 
     def together(self, accounts: Iterable[LedgerAccount]) -> JointAccount:
-        """Accounts that pay for each release as one: the blocks it reads, the analyst who asks."""
+        """The `accounts` that pay for each release as one: the blocks it reads, the analyst who asks."""
         leaves = {}
         for account in accounts:
             self._check_ours(account)
@@ -242,7 +242,7 @@ class Ledger(Shown, Book):
         return self._storage.read(lambda transaction: find_notes(transaction, topic, name))
 
     def entries(self, after: int = 0, *, most: int | None = None) -> list[Entry]:
-        """The rows of the book after a place, in order, at most so many: nothing private, as plain data."""
+        """The rows of the book `after` a place, in order, at most `most` of them: nothing private, as plain data."""
         return self._storage.read(lambda transaction: list(islice(entries(transaction, after), most)), recognise=False)
 
     @property
@@ -251,7 +251,7 @@ class Ledger(Shown, Book):
         return self._storage.read(key_in_force)
 
     def rotate_key(self, new: LedgerKey | bytes | str | os.PathLike[str]) -> str:
-        """Write all rows from now on with another key, or with a first one; its name. A book takes each key once."""
+        """Write all rows from now on with the key `new`, or with a first one; its name. A book takes each key once."""
         key = LedgerKey.of(new)
         self._storage.write(lambda transaction: rotate(transaction, key))
         return key.id
@@ -292,7 +292,7 @@ class Ledger(Shown, Book):
         return today or balance.terms.rule.spent_as(balance.spent, balance.way)
 
     def statement(self, account: LedgerAccount | str) -> Statement:
-        """What was promised and released under one account, for people (Markdown) and registries (JSON)."""
+        """What was promised and released under `account`, for people (Markdown) and registries (JSON)."""
         name = account.name if isinstance(account, LedgerAccount) else account
         return self._storage.read(lambda transaction: draw_up(transaction, name))
 

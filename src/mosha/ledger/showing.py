@@ -75,7 +75,7 @@ def make_account_card(account: _Account) -> Card:
 
 
 def make_ledger_card(ledger: _Ledger) -> Card:
-    """A gauge for each account."""
+    """A gauge for each account of `ledger`."""
     title = say("core.shown_ledger", place=ledger.place)
     try:
         gauges = [_gauge(account, account.name) for account in ledger.accounts()]
@@ -120,7 +120,7 @@ def _describe_more(count: int | None) -> str:
 
 
 def draw_ledger(ledger: _Ledger) -> Figure:
-    """All accounts as a tree of gauges.
+    """All accounts of `ledger` as a tree of gauges.
 
     >>> import mosha
     >>> ledger = mosha.Ledger.memory()

@@ -56,7 +56,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same question in three models, at one epsilon (and delta, for the shuffle model).
+    """The same question in three `models`, at one `epsilon` (and `delta`, for the shuffle model).
+
+    So many `people` hold one of `size` values each.
 
     >>> comparison = compare(100_000, 10, 1.0)
     >>> [model.name for model in comparison.models]
@@ -70,6 +72,7 @@ class Comparison:
     models: tuple[Model, ...]
 
     def table(self) -> list[dict[str, Any]]:
+        """One row a model: its name, whom it trusts, its error in people and as a share of them."""
         return [vars(model) | {"share": model.deviation / self.people} for model in self.models]
 
     def __str__(self) -> str:
@@ -108,6 +111,8 @@ def compare(population: int, size: int, epsilon: float, *, delta: float = 1e-6) 
 
     Central: discrete Laplace noise on each count, where one person's value is replaced. Shuffle: the largest local
     epsilon whose shuffled reports keep (epsilon, delta). Local: every report keeps epsilon by itself.
+
+    Each person's value is hidden with `epsilon`; `delta` is for the shuffler alone.
 
     Units:
         Standard deviations are in people, of the count of a rare value.

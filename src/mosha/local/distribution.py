@@ -75,7 +75,7 @@ class Density:
         return np.array([self.again(generator) for _ in range(REPEATS)])
 
     def error(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """The half-width of the error bar of the share below each edge.
+        """The half-width, at `confidence`, of the error bar of the share below each edge.
 
         Units:
             Shares. Collections like this one are simulated from the estimate itself, and estimated again; the bar is
@@ -91,7 +91,7 @@ class Density:
         return np.concatenate([[0.0], deviations(confidence) * spread[:-1], [0.0]])
 
     def below_interval(self, value: float, *, confidence: float = 0.95) -> Interval:
-        """The share of devices whose number is at most `value`, with its error bar; no end of it leaves [0, 1]."""
+        """The share of devices whose number is at most `value`, with its bar at `confidence`, which stays in [0, 1]."""
         import numpy as np
 
         from mosha.local.estimate import Interval
@@ -101,7 +101,7 @@ class Density:
         return Interval(share, error, within=(0.0, 1.0))
 
     def mean_interval(self, *, confidence: float = 0.95) -> Interval:
-        """The mean, with its error bar; `mosha.local.Mean` asks for it alone and with less error."""
+        """The mean, its error bar at `confidence`; `mosha.local.Mean` asks for it alone and with less error."""
         import numpy as np
 
         from mosha.local.estimate import Interval, deviations
@@ -118,7 +118,7 @@ class Density:
         return min(1.0, max(0.0, float(np.interp(real("value", value), self.edges, reached))))
 
     def quantile(self, share: float) -> float:
-        """The number that this share of the devices does not exceed."""
+        """The number that a `share` of the devices does not exceed."""
         import numpy as np
 
         wanted = probability("share", share)

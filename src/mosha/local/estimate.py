@@ -33,7 +33,7 @@ __all__ = ["Interval", "Shares", "deviations", "poisoning"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A number and the half-width of its error bar.
+    """A number, `value`, and `error`, the half-width of its error bar.
 
     Where the number is known to lie `within` a range, the ends of the bar do as well: no true value is cut off.
 
@@ -104,11 +104,11 @@ class Shares(Shown):
         return self.shares * self.reports
 
     def share(self, value: object) -> float:
-        """The consistent share of one value."""
+        """The consistent share of `value`."""
         return float(self.shares[self._place(value)])
 
     def error(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """The half-width of the error bar of each raw share.
+        """The half-width of the error bar of each raw share at `confidence`.
 
         Units:
             Shares. Supports are coins, n of them nearly normal: the bar holds the share in the population that the
@@ -119,7 +119,7 @@ class Shares(Shown):
         return deviations(confidence) * np.sqrt(support * (1 - support) / self.reports) / (truth - lie)
 
     def sum(self, values: Iterable[object], *, confidence: float = 0.95) -> Interval:
-        """The share of several values together, unbiased, with its error bar."""
+        """The share of several `values` together, unbiased, with its error bar at `confidence`."""
         places = sorted(self._places(values))
         if not places:
             return Interval(0.0, 0.0)
@@ -128,7 +128,7 @@ class Shares(Shown):
         return Interval(total, deviations(confidence) * math.sqrt(spread / self.reports))
 
     def bound_poisoning(self, fakes: int, *, of: Iterable[object] | None = None) -> float:
-        """How far `fakes` fake devices among those that reported can have moved a share, or the sum of several.
+        """How far `fakes` fake devices among those that reported can have moved a share, or the sum `of` several.
 
         Guarantee:
             A report adds between -s lie and (m - s lie) to the sum over s values, over n (truth - lie), where m is the
@@ -140,7 +140,7 @@ class Shares(Shown):
     poisoned = renamed_method("poisoned", "bound_poisoning")
 
     def table(self, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """One row a value."""
+        """One row a value, its error bar at `confidence`."""
         columns = zip(
             self.values, self.shares.tolist(), self.raw.tolist(), self.error(confidence).tolist(), strict=True
         )
@@ -186,7 +186,7 @@ class Shares(Shown):
 
 @explain_wrong_calls
 def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) -> float:
-    """How far `fakes` of `reports` reports can move the sum of the shares of so many values.
+    """How far `fakes` of `reports` reports under `protocol` can move the sum of the shares of so many `values`.
 
     >>> from mosha.local.protocols.k_ary import KAry
     >>> round(poisoning(KAry(2, 1.0), 10, 1000), 4)

@@ -32,7 +32,7 @@ _MOST_REPORTS = 1_000_000
 
 @explain_wrong_calls
 def distance(one: Point, other: Point) -> float:
-    """The distance of two places (latitude, longitude) on the sphere, in meters.
+    """How far `one` place (latitude, longitude) is from the `other` on the sphere, in meters.
 
     >>> round(distance((48.8566, 2.3522), (51.5074, -0.1278)) / 1000)
     344
@@ -98,6 +98,7 @@ class Location:
 
     @staticmethod
     def _with_old_arguments(*, centre: Point, within: float, radius: float, level: float) -> Location:
+        """The old `with_level`, whose `centre`, `within`, `radius`, `level` are now center, radius, distance, level."""
         warn_of_old_name("Location.hidden", "Location.with_level(center=..., radius=..., distance=..., level=...)")
         return Location.with_level(center=centre, radius=within, distance=radius, level=level)
 
@@ -115,7 +116,7 @@ class Location:
         return self.stretch / (self.epsilon * STEPS)
 
     def error_radius(self, confidence: float = 0.95) -> float:
-        """How far a report is from the place at most, with this probability, in meters."""
+        """How far a report is from the place at most, with probability `confidence`, in meters."""
         return radius_quantile(strict_probability("confidence", confidence)) * self.stretch / self.epsilon
 
     @property
@@ -143,7 +144,7 @@ class Location:
         return count * each * (1 + 1e-12)
 
     def report(self, place: Point) -> Point:
-        """The place with noise, rounded to the grid: this needs the standard library alone.
+        """The `place` with noise, rounded to the grid: this needs the standard library alone.
 
         A place outside the region is moved to its edge first, on the way to the center.
         """

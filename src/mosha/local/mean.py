@@ -43,7 +43,7 @@ class Average:
     reach: float
 
     def error(self, confidence: float = 0.95) -> float:
-        """The half-width of the error bar, in the unit of the data."""
+        """The half-width of the error bar at `confidence`, in the unit of the data."""
         from mosha.local.estimate import deviations
 
         return deviations(confidence) * self.deviation / math.sqrt(self.reports)

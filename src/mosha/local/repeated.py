@@ -131,6 +131,7 @@ class Device:
 
     Args:
         account: the account of this device, for the unit that is its own value.
+        positional: the account, as it was given before it had a name; it warns.
 
     Guarantee:
         A permanent answer is opened in `account` under a key made of the survey and the public `period`. The ledger

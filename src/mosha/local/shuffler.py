@@ -23,7 +23,7 @@ __all__ = ["Shuffler", "shuffled_event"]
 
 @renamed_argument(people="population")
 def shuffled_event(survey: Survey, population: int) -> Shuffled:
-    """What shuffled reports of this many people cost each of them; k-ary reports cost less.
+    """What shuffled reports of `survey` cost each of `population` people; k-ary reports cost less.
 
     Reports of a `Repeated` survey are refused: those of one device share its permanent answer, so that batches of
     several days do not compose as events do, and the crowd may be another each day.
@@ -42,7 +42,7 @@ def shuffled_event(survey: Survey, population: int) -> Shuffled:
 
 @explain_wrong_calls
 class Shuffler:
-    """Holds the reports of one survey until there are `at_least`, then lets them go in the order of their bytes.
+    """Holds the reports of `survey` until there are `at_least`, then lets them go in the order of their bytes.
 
     Guarantee:
         A batch that is let go is the sorted multiset of the reports: it does not depend on who sent which, nor when. So
@@ -76,7 +76,7 @@ class Shuffler:
         return shuffled_event(self.survey, self.at_least)
 
     def add(self, reports: Batch | Iterable[bytes]) -> int:
-        """Take reports in; what is not a possible report of the survey is left out. Returns how many were taken."""
+        """Take `reports` in; what is not a possible report of the survey is left out. Returns how many were taken."""
         width = self.survey.randomiser.width
         if isinstance(reports, Batch):
             fits = reports.survey == self.survey.id and reports.rows.shape[1] == width

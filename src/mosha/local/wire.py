@@ -42,7 +42,7 @@ class Broken:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Many reports of one survey, one a row; `number` is drawn at random and found again if the batch is replayed.
+    """Many reports of `survey`, one in each of `rows`; `number` is random and found again if the batch is replayed.
 
     >>> import numpy as np
     >>> Batch(bytes(16), np.zeros((3, 2), np.uint8)).rows.shape

@@ -24,7 +24,9 @@ __all__ = ["NoiseChoice", "additive", "best_noise"]
 
 @dataclass(frozen=True)
 class NoiseChoice:
-    """Which noise was taken, why, and the standard deviations of both (infinite where one is not to be had).
+    """Which `noise` was taken, the `reason`, and both standard deviations (infinite where one is not to be had).
+
+    `measurement` has that noise; `laplace` and `gaussian` are the deviations.
 
     >>> from mosha.core.unit import Row
     >>> from mosha.exact.counts import Count

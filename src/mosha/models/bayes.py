@@ -89,6 +89,7 @@ class GaussianNB(MomentModel, Likelihoods):
     norm: float | None = None
 
     def sums(self, ranges: Ranges) -> MomentSums:
+        """What `fit` releases, for examples in these `ranges`."""
         return MomentSums(ranges, check_labels(self.classes), "squares", self.norm)
 
     def _learn(self, moments: Moments) -> None:
@@ -110,7 +111,7 @@ class GaussianNB(MomentModel, Likelihoods):
 
 @dataclass(frozen=True)
 class CategoryCounts(RowSums):
-    """How often each listed category of each feature stands in each class.
+    """How often each of the listed `categories` of each feature stands in each class.
 
     Guarantee:
         An example adds at most 1 to one cell of each of the p features, in its own class: l1 norm and squared l2 norm

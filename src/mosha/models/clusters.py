@@ -28,7 +28,7 @@ __all__ = ["ClusterSums", "KMeans"]
 
 @dataclass(frozen=True, eq=False)
 class ClusterSums(RowSums):
-    """The number and the sum of the examples that are nearest to each of some public centers.
+    """The number and the sum of the examples that are nearest to each of some public `centers`.
 
     Guarantee:
         An example is a whole x with |x_i| <= R. It adds (w, x) to its nearest center alone, w = R p^(1/4) rounded: l1

@@ -53,6 +53,7 @@ class PCA(MomentModel):
     norm: float | None = None
 
     def sums(self, ranges: Ranges) -> MomentSums:
+        """What `fit` releases, for examples in these `ranges`."""
         return MomentSums(ranges, norm=self.norm)
 
     def _learn(self, moments: Moments) -> None:

@@ -152,7 +152,7 @@ class HistogramDensity(Model):
             return np.asarray(np.log(np.where(inside, self.density_[places], 0.0)))
 
     def sample(self, count: int, *, generator: np.random.Generator | None = None) -> Floats:
-        """Made-up numbers: post-processing, as many as one likes."""
+        """So many (`count`) made-up numbers from any `generator`: post-processing, as many as one likes."""
         self._check_fitted()
         chance = self.density_ / max(float(self.density_.sum()), 1e-300)
         drawn = generator or np.random.default_rng()

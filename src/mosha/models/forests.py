@@ -31,6 +31,8 @@ Splits = tuple[tuple[tuple[int, int], ...], ...]
 class LeafCounts(RowSums):
     """How many examples of each class fall into each leaf of each of some public trees.
 
+    A tree has `depth` levels; its `splits` are (feature, bin) for each inner node.
+
     Guarantee:
         An example adds 1 to one cell of each of T trees: l1 norm and squared l2 norm at most T.
 

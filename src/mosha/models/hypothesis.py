@@ -48,7 +48,9 @@ WORLDS = 4999
 
 @dataclass(frozen=True, repr=False)
 class TestResult(Shown):
-    """What a test found: its statistic, and how often a world without any effect shows one as large.
+    """What a test found: its `statistic`, and how often a world without any effect shows one as large (`p_value`).
+
+    `receipt` says who paid.
 
     >>> TestResult(3.2, 0.004, None).rejects(0.05)
     True
@@ -70,7 +72,7 @@ class TestResult(Shown):
         return Card(title=say("models.shown_test"), facts=facts, notes=notes)
 
     def rejects(self, level: float) -> bool:
-        """Whether the null hypothesis is rejected at this level."""
+        """Whether the null hypothesis is rejected at this `level`."""
         return self.p_value <= level
 
 

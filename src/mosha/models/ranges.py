@@ -23,7 +23,7 @@ Between: TypeAlias = "Mapping[str, tuple[float, float]] | Sequence[float | Seque
 
 @dataclass(frozen=True)
 class Ranges:
-    """The lowest and the highest value of each feature, declared in advance.
+    """The lowest (`lows`) and the highest value (`highs`) of each feature, declared in advance.
 
     Guarantee:
         `to_steps` turns every number by itself into a whole number of size at most RADIUS: subtraction, division,
@@ -48,13 +48,13 @@ class Ranges:
 
     @np.errstate(all="ignore")
     def to_steps(self, values: Floats) -> tuple[Wholes, Wholes]:
-        """Whole steps from the middle of each range, and 1 for each example without a missing number (else 0)."""
+        """Steps of `values` from the middle of each range, and 1 for each example without a missing number (else 0)."""
         scaled = np.clip((values - self.middles) / self.halves, -1.0, 1.0)
         known = np.asarray(~np.isnan(values).any(axis=1), np.int64)
         return np.rint(np.nan_to_num(scaled) * RADIUS).astype(np.int64), known
 
     def to_unit(self, values: Floats) -> Floats:
-        """Public numbers from -1 to 1, as the model sees them."""
+        """Public `values` as numbers from -1 to 1, as the model sees them."""
         return np.asarray(np.clip((values - self.middles) / self.halves, -1.0, 1.0))
 
 

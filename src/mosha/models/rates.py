@@ -74,7 +74,7 @@ class PoissonRegressor(DescentModel):
         return np.asarray(np.clip(counts, 0.0, self.most) / self.most)
 
     def with_weights(self, weights: Floats, features: int) -> Self:
-        """Take over weights that were released before: post-processing."""
+        """Take over `weights` that were released before: post-processing."""
         super().with_weights(weights, features)
         self.coef_ = self.coef_[0]
         self.intercept_ = float(np.ravel(self.intercept_)[0]) + math.log(self.most)

@@ -42,6 +42,7 @@ class StandardScaler(MomentModel):
     _fitted: ClassVar[str] = "mean_"
 
     def sums(self, ranges: Ranges) -> MomentSums:
+        """What `fit` releases, for examples in these `ranges`."""
         return MomentSums(ranges, seconds="squares")
 
     def _learn(self, moments: Moments) -> None:

@@ -176,6 +176,9 @@ def draw_training(
 ) -> Figure:  # fmt: skip
     """A training: how good the model is by step, and beside it what it has cost so far.
 
+    At each of `steps` the model had one of `scores` (called `score`) and had cost one of `epsilons`; `title`, `across`,
+    `footer` and `ax` are those of `draw_band`.
+
     >>> len(draw_training([1, 2], [0.5, 0.8], [0.3, 0.5]).axes)
     2
     """
@@ -198,6 +201,9 @@ def draw_tradeoff(
 ) -> Figure:  # fmt: skip
     """What an attacker can achieve: for each rate of false alarms the least rate of misses, by name of the curve.
 
+    `curves` are (false alarms, misses) by name; `title`, `across` and `up` (the axes), `footer` and `ax` are those of
+    `draw_band`.
+
     >>> draw_tradeoff({"epsilon 1": ([0, 1], [1, 0])}).axes[0].get_xlabel()
     'false alarms'
     """
@@ -218,7 +224,9 @@ def draw_tradeoff(
 def draw_tree(
     accounts: Sequence[tuple[str, int, float, str]], *, title: str = "", footer: str = "", ax: Axes | None = None
 ) -> Figure:
-    """Budgets as a tree: a line for each account with its depth, the share that is spent and a text.
+    """Budgets as a tree: a line for each of `accounts` with its depth, the share that is spent and a text.
+
+    `title`, `footer` and `ax` are those of `draw_band`.
 
     >>> draw_tree([("all", 0, 0.5, "1 of 2"), ("ward", 1, 0.1, "0.1 of 1")]).axes[0].get_title(loc="left")
     ''

@@ -69,7 +69,7 @@ def _figure_class() -> Any:
 
 
 def begin_figure(width: float, height: float) -> Any:
-    """An empty figure of so many inches.
+    """An empty figure, `width` by `height` inches.
 
     >>> begin_figure(4, 3).get_size_inches().tolist()
     [4.0, 3.0]
@@ -98,7 +98,7 @@ def _break_line(text: str, most: int) -> str:
 
 
 def write_footer(figure: Figure, text: str, *, labels: str = "") -> None:
-    """One small line beneath; where a label is Chinese and no font has it, how to get one.
+    """One small line of `text` beneath `figure`; where it or `labels` are Chinese and no font has it, how to get one.
 
     >>> figure = begin_figure(4, 3)
     >>> write_footer(figure, "epsilon 1")

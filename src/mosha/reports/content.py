@@ -17,7 +17,7 @@ __all__ = ["Content", "Section"]
 
 @dataclass(frozen=True)
 class Section:
-    """One question of a report with its answer; None where its step broke, which stays paid.
+    """One question of a report (`part`) with its `answer`; None where its step broke, which stays paid.
 
     >>> import mosha
     >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)

@@ -19,7 +19,7 @@ __all__ = ["Forecast"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Forecast(Shown):
-    """The plan of a report: a line for each question, and what all of them cost together.
+    """The plan of a report (`title`) for a `period`: a line for each question, and what all cost together (`split`).
 
     >>> import mosha
     >>> visits = mosha.protect({"ward": ["A", "B", "A"]}, unit=mosha.Row())

@@ -40,6 +40,8 @@ TOTAL = "∑"
 class Wish:
     """How accurate a part should be: an error bar of at most `within`, or a share of what is left by `weight`.
 
+    `confidence` is that of the bar, and `rows` a guess of the rows in a group, which bars of means need.
+
     >>> Wish(within=30).confidence
     0.95
     """

@@ -15,7 +15,7 @@ Every = Literal["once", "day", "week", "month", "quarter", "year"]
 
 @dataclass(frozen=True)
 class Period:
-    """A stretch of days: from `start` to the day before `end`.
+    """A stretch of days, called `label`: from `start` to the day before `end`.
 
     >>> Period("January", date(2026, 1, 1), date(2026, 2, 1)).label
     'January'
@@ -27,7 +27,7 @@ class Period:
 
 
 def find_period(every: Every, on: date | str | None = None) -> Period:
-    """The period of a kind in which a day lies (today's, where none is given).
+    """The period of the kind `every` in which the day `on` lies (today, where none is given).
 
     >>> find_period("quarter", "2026-05-17")
     Period(label='2026-Q2', start=datetime.date(2026, 4, 1), end=datetime.date(2026, 7, 1))

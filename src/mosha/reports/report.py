@@ -42,6 +42,7 @@ class Report(Shown, Questions):
         rho: the same in zero-concentrated differential privacy.
         period: "once", "day", "week", "month", "quarter" or "year".
         lang: "en" or "zh"; the chosen language where it is left out.
+        makers: what `add` collects: for each name a function that makes its part for a period.
 
     >>> import mosha
     >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
@@ -56,14 +57,14 @@ class Report(Shown, Questions):
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Report:
-        """The report that a YAML (or TOML, or JSON) file describes; see `docs/how-to/report.md`."""
+        """The report that the YAML (or TOML, or JSON) file at `path` describes; see `docs/how-to/report.md`."""
         return read_report(path, Report)
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.makers)} questions, {self.budget}, period={self.period!r})"
 
     def forecast(self, *, on: date | str | None = None) -> Forecast:
-        """What every question will cost and how wide its bars will be, as one table; nothing is spent."""
+        """What each question will cost in the period of the day `on`, and how wide its bars are; nothing is spent."""
         period = find_period(self.period, on)
         return Forecast(title=self.title, period=period, split=self.plan(on=on))
 
@@ -110,7 +111,7 @@ class Report(Shown, Questions):
         return Edition(title=self.title, period=period, language=self.language, sections=ordered, split=split)
 
     def show(self, *, on: date | str | None = None) -> Edition:
-        """The answers of a period that was run: free. One that was not is refused; what broke is not asked again."""
+        """The answers of the period of the day `on`: free. One not run is refused; what broke is not asked again."""
         period, split = find_period(self.period, on), self.plan(on=on)
         accounts = [account for account, _ in _group_by_account(split)]
         if not all(account.holds(self.find_key(period)) for account in accounts):

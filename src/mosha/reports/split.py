@@ -42,7 +42,7 @@ class PlannedPart:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Split:
-    """How a budget is divided: the parts with their prices, what all of them cost together, and the widening.
+    """How a budget (`limit`) is divided: the `parts` with their prices, their joint `cost`, and the widening.
 
     `widening` is by how much all wished bars had to be widened to fit the budget: 1.0 where every wish is met.
 
@@ -182,10 +182,12 @@ class _Planner:
 
 
 def split_budget(parts: Sequence[Part], limit: Budget) -> Split:
-    """The budgets of all parts: wishes first, at the lowest joint cost found; the rest by weight for those without one.
+    """The budgets of all `parts`: wishes first, at the lowest joint cost found; the rest by weight.
 
     Where the wishes cost more than there is, all their bars are widened by the least common factor that fits, half of
     the budget being left for parts without a wish, if there are any. Nothing is read and nothing is spent.
+
+    All of them together stay within `limit`.
 
     >>> import mosha
     >>> from mosha.reports.period import find_period

@@ -132,7 +132,7 @@ class Bandit:
         return self._arms[self._offered]
 
     def record(self, reward: float) -> None:
-        """The reward of the person who was offered the chosen arm."""
+        """The `reward` of the person who was offered the chosen arm."""
         if self._offered is None:
             raise RunError("streams.nobody_was_offered")
         offered, self._offered = self._offered, None

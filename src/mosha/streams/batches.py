@@ -23,6 +23,8 @@ class Batches:
     The answers are the very numbers that single steps give. `Batches.at` takes rows that say themselves which step they
     belong to, which is much quicker where steps are many and small.
 
+    `batches` are what single steps take, one after the other.
+
     Guarantee:
         How many steps there are is public. Which step a row belongs to depends on that row alone; a row before the
         first or after the last one, or whose step is no whole number, is left out, which concerns nobody else. Entries
@@ -50,7 +52,7 @@ class Batches:
 
     @classmethod
     def at(cls, rows: object, *, steps: object, count: int) -> Batches:
-        """Rows (one column, or columns by name) and for each the step it is in: 0, 1, ..., count - 1 from now on."""
+        """The `rows` (one column, or columns by name), each in one of `steps`: 0, 1, ..., `count` - 1 from now on."""
         made = cls.__new__(cls)
         made._count = positive_integer("the number of steps", count)  # noqa: SLF001  (its own)
         made._batches = None  # noqa: SLF001
@@ -84,7 +86,7 @@ class Batches:
         return np.bincount(self.offsets[self.offsets >= 0] if self._outside else self.offsets, minlength=self.count)
 
     def batch(self, number: int) -> Any:
-        """The rows of one of these steps; 0 is the first."""
+        """The rows of step `number` of these; 0 is the first."""
         return self.list_batches()[number]
 
     def list_batches(self) -> list[Any]:

@@ -23,7 +23,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is believed of the state at one step: its mean and its covariance.
+    """What is believed of the state at one step: its `mean` and its `covariance`.
 
     >>> Estimate(np.zeros(1), np.eye(1)).mean.tolist()
     [0.0]

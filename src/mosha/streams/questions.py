@@ -36,6 +36,8 @@ class Options(TypedDict, total=False):
 def counter(*, unit: Unit, horizon: int | None, **options: Unpack[Options]) -> Stream:
     """How many rows there were: so far, at each step, in a sliding window or with decay.
 
+    `unit` is whose presence is hidden; `options` are those of `best`: the price, what is read off, which noise.
+
     Guarantee:
         That of `best`.
 
@@ -60,6 +62,8 @@ def total(
 ) -> Stream:
     """The sum of a column, each value clamped into `between`; a value that is no number adds nothing.
 
+    `unit`, `horizon` and `options` are those of `counter`; `column` may be left out where rows are numbers.
+
     Guarantee:
         That of `best`, with one contribution bounded by the larger end of `between`.
 
@@ -79,7 +83,9 @@ def total(
 def histogram(
     *, unit: Unit, horizon: int | None, keys: Sequence[object], column: str | None = None, **options: Unpack[Options]
 ) -> Stream:
-    """The number of rows for each of a public list of keys.
+    """The number of rows for each of a public list of `keys` in `column`.
+
+    `unit`, `horizon` and `options` are those of `counter`.
 
     Guarantee:
         That of `best`: one row is in one key.
@@ -107,6 +113,8 @@ def series(
 ) -> Stream:
     """Many series at once: for each of a public list of keys the sum of a column, each value clamped into `between`.
 
+    `unit`, `horizon` and `options` are those of `counter`. The `column` named `key` holds one of `keys`.
+
     Guarantee:
         That of `best`: one row is in one series, and moves it by at most the larger end of `between`.
 
@@ -133,6 +141,8 @@ def mean(
     **options: Unpack[Options],
 ) -> Stream:
     """The mean of a column over what `release` covers: a noisy sum over a noisy count, held within `between`.
+
+    `unit`, `horizon` and `options` are those of `counter`; `column` may be left out where rows are numbers.
 
     Guarantee:
         That of `best` for the pair (count, centred sum); the quotient is post-processing.

@@ -18,24 +18,31 @@ Vector = NDArray[np.float64]
 
 
 class Readout(Protocol):
-    """From increments to what is published, and from the response to noise to the error of what is published."""
+    """From increments to what is published, and from the response to noise to the error of what is published.
+
+    `step` gives what is published at `state` and after one more `increment`, and the next state; `word` names it all.
+    """
 
     @property
     def word(self) -> str: ...
 
-    def start(self) -> Any: ...
+    def start(self) -> Any:
+        """The state before the first step."""
+        ...
 
-    def step(self, state: object, increment: object) -> tuple[Any, Any]: ...
+    def step(self, state: object, increment: object) -> tuple[Any, Any]:
+        """What is published at a step, and the next state."""
+        ...
 
     def step_many(self, state: object, increments: Vector) -> tuple[Vector, Any]:
-        """The same for many steps of one series at once."""
+        """The same for many steps (`increments`) of one series at once."""
 
     def respond(self, sums: Vector) -> Vector:
         """The response of what is published to one unit of noise j steps ago; `sums` is that of running sums."""
 
 
 @dataclass(frozen=True)
-class Running:
+class Running(Readout):
     """The sum of all steps so far.
 
     >>> running = Running()
@@ -61,7 +68,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Instant:
+class Instant(Readout):
     """Each step by itself.
 
     >>> Instant().step(None, 3)
@@ -85,7 +92,7 @@ class Instant:
 
 @explain_wrong_calls
 @dataclass(frozen=True)
-class Sliding:
+class Sliding(Readout):
     """The sum of the last `steps` steps; as many numbers are remembered.
 
     >>> window, state = Sliding(2), Sliding(2).start()
@@ -122,7 +129,7 @@ class Sliding:
 
 @explain_wrong_calls
 @dataclass(frozen=True)
-class Decayed:
+class Decayed(Readout):
     """The sum of all steps so far, each `factor` times as heavy as the next.
 
     >>> Decayed(0.5).step(8.0, 1.0)[0]

@@ -24,7 +24,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Band:
-    """Estimates and their standard deviations, one for each step.
+    """Estimates (`values`) and their standard `deviations`, one for each step.
 
     >>> band = rising([1.0, 3.0, 2.0, 4.0])
     >>> band.values.tolist()
@@ -39,7 +39,10 @@ class Band:
         return self.values - width * self.deviations, self.values + width * self.deviations
 
     def plot(self, *, title: str = "", unit: str = "", width: float = 1.96, ax: Axes | None = None) -> Figure:
-        """The line over the steps with its band (needs the extra `plot`)."""
+        """The line over the steps with its band (needs the extra `plot`).
+
+        `title` stands above, `unit` beside the axis; the band has `width` deviations to each side; `ax` is drawn into.
+        """
         from mosha.pictures import draw_band  # noqa: PLC0415  (pictures are drawn when they are asked for)
 
         return draw_band(self.values, width * self.deviations, title=title, across="step", up=unit, ax=ax)
@@ -79,6 +82,8 @@ def smooth(values: object, deviations: object, *, drift: float | None = None, on
     `drift` is the standard deviation of the level's own change a step; by default the likeliest one for these values.
     `online=True` uses for each step only what was published up to it, as a controller must.
 
+    `values` are what was published, `deviations` those of their noise (one for each, or one for all).
+
     >>> rng = np.random.default_rng(1)
     >>> band = smooth(100 + rng.normal(0, 10, 400), 10.0)
     >>> bool(np.std(band.values) < 3), bool(band.deviations[-1] < 5)
@@ -105,6 +110,8 @@ def smooth(values: object, deviations: object, *, drift: float | None = None, on
 def group(values: object, deviations: object, *, jump: float = 3.0) -> Band:
     """Means over runs of steps that stay together: a run ends where a value leaves its mean by `jump` deviations.
 
+    `values` are what was published, `deviations` those of their noise (one for each, or one for all).
+
     >>> group([1.0, 1.2, 0.8, 9.0, 9.2], 0.3).values.round(1).tolist()
     [1.0, 1.0, 1.0, 9.1, 9.1]
     """
@@ -126,6 +133,8 @@ def rising(values: object, deviations: object = 1.0, *, at_least: float = 0.0) -
 
     Pooling neighbours that are in the wrong order (isotonic regression) is never further from the truth, in the sum of
     weighted squares, than the values were; the band is that of the values.
+
+    `values` are what was published, `deviations` those of their noise (one for each, or one for all).
 
     >>> rising([-1, 3, 2, 5]).values.tolist()
     [0.0, 2.5, 2.5, 5.0]

@@ -29,7 +29,9 @@ __all__ = ["Stream", "stream_of"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Stream(Shown, Measurement):
-    """A measurement of many steps that also knows its plan, the alternatives and why this one was taken.
+    """A measurement of many steps that also knows its `plan`, the `alternatives` and the `reason` for this one.
+
+    `options` are what it was made with, and `replan` makes it again for another budget.
 
     >>> import mosha
     >>> stream = mosha.streams.counter(unit=mosha.Reading(), horizon=100, epsilon=1)
@@ -68,7 +70,7 @@ class Stream(Shown, Measurement):
         return self.plan.deviation(step)
 
     def error_at(self, step: int, confidence: float = 0.95) -> float:
-        """Half the width of the error bar at a step; `error` and `forecast` give the widest one."""
+        """Half the width of the error bar at `step` and `confidence`; `error` and `forecast` give the widest one."""
         return self.plan.width_at(confidence, step)
 
     def describe(self) -> str:

@@ -78,6 +78,9 @@ def window(
     `changes` is your public guess at how often a window changes by more than the noise; without it, or where it
     promises no gain, every step gets noise of its own.
 
+    `statistic` is what each step publishes (the number of rows where it is left out), at `epsilon` with `delta`, or
+    `rho`, for any window. A run has `horizon` steps (None: very many); `apart` is that of `best`.
+
     Guarantee:
         That of `best`, or that of `adaptive`.
 

@@ -25,7 +25,7 @@ __all__ = ["Estimate", "Marginals", "nearest_counts", "selection_of"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with the half-width of its error bar; `grade` says what stands behind it.
+    """A number, `value`, with `error`, the half-width of its error bar; `grade` says what stands behind it.
 
     *certified*: unbiased, with an exact error bar. *modelled*: what a model says, without an error bar.
 

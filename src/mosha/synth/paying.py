@@ -134,6 +134,7 @@ class Ask:
             raise InvalidParameter("synth.nested_too_deeply", spent="nothing") from None
 
     def count(self, relation: Relation) -> Any:
+        """The cells that are asked for, counted in the engine: exact, as private as the data."""
         raise NotImplementedError
 
 

@@ -100,6 +100,11 @@ def ask_marginals(
 ) -> MarginalsQuestion:
     """All marginals of `ways` columns, or those of `sets`, as one question.
 
+    `table` is protected; `columns` are all of its columns by default. `weights` say how much a marginal counts,
+    `queries` what is asked of a column ("cells", "ranges", "prefixes", "hierarchy"), `goal` whether the "sum" or the
+    largest error is made small. Cells of a column are its `keys`, or `bins` of its range `between`; `hierarchy` has the
+    group of each value; `nulls` names columns with a cell for missing values.
+
     >>> import mosha
     >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row())
     >>> len(ask_marginals(people, ways=1, keys={"sex": ["F", "M"], "job": ["a", "b"]}).sets)

@@ -73,7 +73,7 @@ def distinct(column: object) -> Distinct:
 
 @explain_wrong_calls
 def sum(column: object, *, between: object = None) -> Sum:  # noqa: A001  (the analyst's word)
-    """The sum of a column whose values are clamped into [low, high].
+    """The sum of `column`, whose values are clamped into `between`.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [1, 2]}, unit=mosha.Row())
@@ -99,7 +99,7 @@ def mean(column: object, *, between: object = None) -> Mean:
 
 @explain_wrong_calls
 def variance(column: object, *, between: object = None) -> Covariance:
-    """The variance of a column whose values are clamped into [low, high].
+    """The variance of `column`, whose values are clamped into `between`.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [1, 2]}, unit=mosha.Row())
@@ -112,7 +112,7 @@ def variance(column: object, *, between: object = None) -> Covariance:
 
 @explain_wrong_calls
 def standard_deviation(column: object, *, between: object = None) -> StandardDeviation:
-    """The standard deviation of a column whose values are clamped into [low, high].
+    """The standard deviation of `column`, whose values are clamped into `between`.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [1, 2]}, unit=mosha.Row())
@@ -124,7 +124,7 @@ def standard_deviation(column: object, *, between: object = None) -> StandardDev
 
 @explain_wrong_calls
 def covariance(columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Covariance:
-    """The covariance of two columns, each clamped into its own (low, high).
+    """The covariance of two `columns`, each clamped into its own (low, high) of `between`.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [1, 2], "age": [30, 40]}, unit=mosha.Row())
@@ -138,7 +138,7 @@ def covariance(columns: Sequence[object], *, between: Sequence[object] = (None, 
 
 @explain_wrong_calls
 def correlation(columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Correlation:
-    """The correlation of two columns, each clamped into its own (low, high).
+    """The correlation of two `columns`, each clamped into its own (low, high) of `between`.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [1, 2], "age": [30, 40]}, unit=mosha.Row())
@@ -168,10 +168,13 @@ def _pair(name: str, columns: Sequence[object], between: Sequence[object]) -> tu
 
 @explain_wrong_calls
 def quantile(column: object, at: float, *, between: object = None, bars: QuantileBars = "values") -> Quantile:
-    """The quantile `at` (0.5: the median) of a column whose values are clamped into [low, high].
+    """The quantile `at` (0.5: the median) of `column`, whose values are clamped into `between`.
 
     Half of the budget buys an error bar in the unit of the column; bars="rows" leaves it out, and the bar is a number
     of rows, which costs nothing.
+
+    With `bars` as "values" half of the budget buys an error bar in the unit of the column; "rows" leaves it out, and
+    the bar is a number of rows, which costs nothing.
 
     >>> quantile("days", 0.9, between=(0, 30)).at
     Fraction(9, 10)
@@ -187,7 +190,7 @@ def quantile(column: object, at: float, *, between: object = None, bars: Quantil
 
 @explain_wrong_calls
 def median(column: object, *, between: object = None, bars: QuantileBars = "values") -> Quantile:
-    """The median of a column whose values are clamped into [low, high].
+    """The median of `column`, whose values are clamped into `between`; `bars` are those of `quantile`.
 
     >>> median("days", between=(0, 30)).at
     Fraction(1, 2)
@@ -199,6 +202,8 @@ def median(column: object, *, between: object = None, bars: QuantileBars = "valu
 def minimum(column: object, *, between: object = None, bars: QuantileBars = "values") -> Quantile:
     """About the least value: the quantile at 0.01, because the least value itself is one person's secret.
 
+    `column`, `between` and `bars` are those of `quantile`.
+
     >>> minimum("days", between=(0, 30)).at
     Fraction(1, 100)
     """
@@ -208,6 +213,8 @@ def minimum(column: object, *, between: object = None, bars: QuantileBars = "val
 @explain_wrong_calls
 def maximum(column: object, *, between: object = None, bars: QuantileBars = "values") -> Quantile:
     """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret.
+
+    `column`, `between` and `bars` are those of `quantile`.
 
     >>> maximum("days", between=(0, 30), bars="values").at
     Fraction(99, 100)

@@ -36,6 +36,9 @@ class Answer(Shown):
     gives their bars at a confidence, `whole` names those that are counts, `in_rows` those whose bars are in rows,
     `notes` say what to know, `receipt` what was paid; `public` answers cost nothing.
 
+    `kept` are the places of the rows that are shown, in order (None: all); `all_digits`, `rounded` and `estimated` are
+    described where they stand.
+
     Guarantee:
         Everything here is post-processing of what was paid for.
 
@@ -145,7 +148,7 @@ class Answer(Shown):
         return replace(self, kept=tuple(chosen))
 
     def order_by(self, name: str, *, descending: bool = False) -> Answer:
-        """The rows sorted by a key or by a noisy number: free."""
+        """The rows sorted by the key or noisy number `name`, the largest first where `descending`: free."""
         if name not in self.table:
             raise InvalidParameter("tables.answer_no_column", column=name, columns=list(self.table))
         column = self.table[name]
@@ -182,12 +185,15 @@ class Answer(Shown):
         return len(self._places)
 
     def to_pandas(self) -> Any:
+        """The answer as a pandas DataFrame (needs the extra `pandas`)."""
         return load_guest("pandas", extra="pandas", needed_for="an answer as a pandas table").DataFrame(self.table)
 
     def to_polars(self) -> Any:
+        """The answer as a Polars DataFrame (needs the extra `polars`)."""
         return load_guest("polars", extra="polars", needed_for="an answer as a Polars table").DataFrame(self.table)
 
     def to_arrow(self) -> Any:
+        """The answer as an Arrow table (needs the extra `arrow`)."""
         return load_guest("pyarrow", extra="arrow", needed_for="an answer as an Arrow table").table(self.table)
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:

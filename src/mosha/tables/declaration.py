@@ -64,7 +64,7 @@ class Declaration:
 
     @staticmethod
     def of(said: object) -> Declaration:
-        """A declaration, however it was said: as one, as plain data, as {column: type}, or as the path of a file."""
+        """A declaration, however it was `said`: as one, as plain data, as {column: type}, or as the path of a file."""
         if said is None:
             return Declaration()
         if isinstance(said, Declaration):
@@ -74,20 +74,20 @@ class Declaration:
         return declaration(said)
 
     def without(self, columns: Iterable[str]) -> Declaration:
-        """What is still true after these columns were computed anew."""
+        """What is still true after these `columns` were computed anew."""
         gone = set(columns)
         ranges = {name: found for name, found in self.ranges.items() if name not in gone}
         keys = {name: found for name, found in self.keys.items() if name not in gone}
         return replace(self, ranges=ranges, keys=keys)
 
     def rename(self, names: Mapping[str, str]) -> Declaration:
-        """What is known of some columns under new names: {old name: new name}."""
+        """What is known of some columns under new `names`: {old name: new name}."""
         ranges = {names[name]: found for name, found in self.ranges.items() if name in names}
         keys = {names[name]: found for name, found in self.keys.items() if name in names}
         return replace(self, types={}, ranges=ranges, keys=keys)
 
     def beside(self, other: Declaration) -> Declaration:
-        """What is known after a join: the table's own words first."""
+        """What is known after a join with a table of which `other` is declared: the table's own words first."""
         return replace(self, ranges={**other.ranges, **self.ranges}, keys={**other.keys, **self.keys})
 
 
@@ -107,7 +107,7 @@ def beside(place: object) -> Path | None:
 
 @explain_wrong_calls
 def read_declaration(place: str | Path) -> Declaration:
-    """The declaration in a YAML, TOML or JSON file.
+    """The declaration in the YAML, TOML or JSON file at `place`.
 
     >>> import json, tempfile
     >>> place = Path(tempfile.mkdtemp()) / "visits.json"

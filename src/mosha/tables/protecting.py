@@ -85,7 +85,7 @@ def _choose_unit(unit: Unit | None, said: Declaration) -> Unit | None:
 
 @explain_wrong_calls
 def public_table(source: Any, **options: Any) -> Relation:
-    """A table that is no secret: for `Table.join_public`.
+    """A table that is no secret, from a `source` with the `options` that `protect` takes: for `Table.join_public`.
 
     >>> list(public_table({"ward": ["a", "b"], "floor": [1, 2]}).schema)
     ['ward', 'floor']

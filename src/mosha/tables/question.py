@@ -202,7 +202,7 @@ class Question(Shown):
         return self.measurement(Budget(epsilon=epsilon, delta=delta, rho=rho))
 
     def on(self, data: Source) -> Question:
-        """The same question about other data: a source, in the place of the private table."""
+        """The same question about other `data`: a source, in the place of the private table."""
         return replace(self, relation=rebase(self.relation, data))
 
     def forecast(

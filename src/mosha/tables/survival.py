@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class SurvivalCurve(Shown):
-    """The share that survives each period, between `low` and `high`.
+    """The share that survives each period (`values`), between `low` and `high`.
 
     >>> curve = find_survival_curve([10, 10], [0, 80], deviation=0)
     >>> curve.values.round(2).tolist()

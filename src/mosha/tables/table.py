@@ -44,6 +44,9 @@ FROM_DATA = "from_data"
 class Table(Shown, FrameVerbs):
     """Private rows behind frosted glass: `where`, `compute`, `join`, `group_by`, then ask.
 
+    Made by `mosha.protect`: `relation` is where rows come from, `unit` whose presence is hidden, `account` who pays;
+    `declared` are public types, ranges and keys of columns, `links` the keys between tables of a database.
+
     >>> import mosha
     >>> visits = mosha.protect({"ward": ["a", "b"], "days": [3, 5]}, unit=mosha.Row())
     >>> long = visits.where(mosha.col("days") > 4)
@@ -78,23 +81,23 @@ class Table(Shown, FrameVerbs):
         return replace(self, relation=self.relation.where(predicate))
 
     def compute(self, /, **columns: object) -> Table:
-        """More columns, each computed from those before it."""
+        """More `columns`, each computed from those before it."""
         return replace(self, relation=self.relation.compute(columns), declared=self.declared.without(columns))
 
     def compute_column(self, name: str, expression: Expression) -> Table:
-        """One more column, whose name may be anything."""
+        """One more column, the value of `expression`, whose `name` may be anything."""
         return replace(self, relation=self.relation.compute({name: expression}), declared=self.declared.without([name]))
 
     def select(self, *columns: str) -> Table:
-        """These columns alone; the one that says whose a row is always stays."""
+        """These `columns` alone; the one that says whose a row is always stays."""
         return self._pick(select_columns(self.relation, columns))
 
     def drop(self, *columns: str) -> Table:
-        """All columns but these."""
+        """All columns but these `columns`."""
         return self._pick(drop_columns(self.relation, columns))
 
     def rename(self, names: Mapping[str, str]) -> Table:
-        """The same table, some columns under another name: {"mdvis": "visits"}."""
+        """The same table, some columns under other `names`: {"mdvis": "visits"}."""
         return self._pick(rename_columns(self.relation, names), names)
 
     def _pick(self, relation: Relation, names: Mapping[str, str] | None = None) -> Table:
@@ -112,6 +115,9 @@ class Table(Shown, FrameVerbs):
         """Each row beside at most `at_most` matching rows of a public table; None for all of them, by person.
 
         `suffix` is put behind names of the public table that this one has too.
+
+        `other` comes from `public_table`; `on` is the column they share, or {column here: column there}; `how` is
+        "inner" or "left".
         """
         joined = [on] if isinstance(on, str) else list(on.values())
         right = add_suffix(self.relation, other, joined, suffix)
@@ -213,7 +219,7 @@ class Table(Shown, FrameVerbs):
         )  # fmt: skip
 
     def histogram(self, edges: Mapping[str, Sequence[float]]) -> Question:
-        """How many rows lie in each interval of a column, or in each cell of two columns: `{"age": [0, 18, 65, 120]}`.
+        """Rows in each interval between `edges` of a column, or in each cell of two: `{"age": [0, 18, 65, 120]}`.
 
         The edges are public; a row outside of them counts nowhere.
         """
@@ -260,7 +266,9 @@ class Table(Shown, FrameVerbs):
 @explain_wrong_calls
 @dataclass(frozen=True, eq=False, repr=False)
 class Grouped(Shown, Asks):
-    """A protected table in groups.
+    """A protected `table` in groups by `keys`: those listed in `only`, or found in the data (None).
+
+    `listed` are the values of single keys that are public where those of others are not.
 
     >>> import mosha
     >>> visits = mosha.protect({"ward": ["a", "b"]}, unit=mosha.Row())

@@ -58,7 +58,7 @@ class Asks:
         return True
 
     def aggregate(self, /, **named: Aggregate) -> Question:
-        """Several things in one release, which share one budget."""
+        """Several things, each `named`, in one release; they share one budget."""
         raise NotImplementedError
 
     def agg(self, /, **named: Aggregate) -> Question:

@@ -32,7 +32,7 @@ SHARES = (1.0, 0.5, 0.25, 0.1, 0.04)  # shares of the canaries that are guessed;
 
 
 def draw_inclusion(canaries: int, *, rng: Rng | None = None) -> NDArray[np.bool_]:
-    """Which canaries go in: a fair coin each.
+    """Which of so many `canaries` go in: a fair coin each, tossed with `rng` (a secure one where it is left out).
 
     >>> draw_inclusion(1000).shape
     (1000,)
@@ -168,6 +168,10 @@ class OneRun(Report):
     Fields:
         lower: the greatest amount of the measure that is refuted: epsilon (at delta), or mu of Gaussian privacy.
         broken: whether the claim itself is refuted (None where none was given).
+        measure: in words, such as "mu (Gaussian)".
+        guesses: how many were made and how many were right.
+        confidence: with which `lower` holds.
+        claim, outcome: what was claimed, and whether it stands; None where nothing was claimed.
 
     >>> import numpy as np
     >>> included = np.arange(40) % 2 == 0

@@ -51,7 +51,7 @@ class Claim(ABC):
         """`least`, for p > q only."""
 
     def least(self, p: ArrayLike, q: ArrayLike) -> Floats:
-        """The least amount under which an event may have probability >= p in one world and <= q in the other.
+        """The least amount under which an event may have probability >= `p` in one world and <= `q` in the other.
 
         Guarantee:
             Whoever keeps this claim with a smaller amount has no such event, in either direction.
@@ -65,7 +65,7 @@ class Claim(ABC):
         return found
 
     def greatest(self, q: ArrayLike) -> Floats:
-        """The greatest probability this claim allows in one world for an event of probability q in the other."""
+        """The greatest probability this claim allows in one world for an event of probability `q` in the other."""
         against: Floats = np.asarray(q, dtype=np.float64)
         low, high = against.copy(), np.ones_like(against)
         for _ in range(60):

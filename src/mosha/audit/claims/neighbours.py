@@ -21,7 +21,7 @@ __all__ = ["Proposal", "of_categories", "of_graphs", "of_numbers", "of_own_value
 
 @dataclass(frozen=True)
 class Proposal:
-    """Two data sets that differ in one unit, and why this pair is worth trying.
+    """Two data sets, `first` and `second`, that differ in one unit, and `why` this pair is worth trying.
 
     >>> Proposal("one row less", [1, 2], [1]).why
     'one row less'

@@ -88,7 +88,7 @@ def _curve(event: Event, delta: float) -> Claim:
 
 
 def claim_of(promise: Claim | guarantee.Guarantee | Event, *, delta: float | None = None) -> Claim:
-    """The claim that a guarantee, an event or a claim makes.
+    """The claim that `promise` makes: a guarantee, an event, or a claim already.
 
     `delta` names the point of an event's curve in which its report is written; the whole curve is attacked.
 

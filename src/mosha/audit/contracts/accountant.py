@@ -46,6 +46,9 @@ class Priced:
 class AccountantAudit(Report):
     """Prices held against what was drawn.
 
+    `prices` are those that were tried, with `runs` draws each; the events named in `without_worlds` have no explicit
+    pair of worlds to draw from; `confidence` is that of all prices together.
+
     Guarantee:
         If no price is below the truth, P(any is called broken) <= 1 - confidence.
 
@@ -96,6 +99,9 @@ def audit_accountant(
     confidence: float = 0.999,
 ) -> AccountantAudit:
     """Hold an accountant's prices against explicit mechanisms: `delta(event, epsilon)`, Mosha's own by default.
+
+    `prices_of` are the events that are tried (one of every kind by default); `confidence` is that of all of them
+    together.
 
     Guarantee:
         Under p, the mean of w = max(0, 1 - e^(epsilon - loss)) is the delta at epsilon that the pair of worlds needs. A

@@ -41,7 +41,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Contract(Report):
-    """All clauses of one mechanism or trainer.
+    """All clauses (`checks`) of one mechanism or trainer, which is called `name`.
 
     Guarantee:
         If every clause is kept, P(any is called broken) <= `false_alarms`.
@@ -93,6 +93,9 @@ def additive_contract(
 
     The same randomness on both neighbours cancels the noise and leaves how far the statistic moves; independent
     draws on one of them show the noise. Price, movement and noise must fit together.
+
+    `measurement` is run with the public question `ask` on both of `neighbours`, two data sets that differ in one unit;
+    `false_alarms` is the probability that a contract which is kept is called broken.
 
     Guarantee:
         Laplace: scale >= nm * l1 movement. Gaussian: deviation >= nm * l2 movement, nm the noise multiplier of the

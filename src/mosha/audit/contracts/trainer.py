@@ -49,7 +49,7 @@ class Trainer(Protocol):
         ...
 
     def update(self, batch: NDArray[np.int64], rng: Rng, /) -> Mapping[str, Floats]:
-        """For every layer the noisy sum of the clipped gradients of a batch."""
+        """For every layer the noisy sum of the clipped gradients of `batch`."""
         ...
 
 

@@ -32,6 +32,9 @@ class Canaries:
     Make the training data with `mixed_into`, hand the same object in as `audit=...`, and read `result` afterwards.
     A canary's score is how much its loss fell. Mislabelled or strange examples make the loudest canaries.
 
+    `inputs` and `targets` are tensors with one canary a row, `confidence` that of the verdict, and `rng` tosses the
+    coins that put canaries in (a secure one of its own where it is left out).
+
     Guarantee:
         That of `mosha.audit.audit_one_run`: a training that keeps its price is called broken with probability at most
         1 - confidence. Canaries are part of the private data: what they do to the model is paid for like all else.
@@ -53,7 +56,7 @@ class Canaries:
         self._first: NDArray[np.float64] | None = None
 
     def mixed_into(self, dataset: Any) -> Any:
-        """The data set of tensors (inputs, targets) with those canaries that the coins put in."""
+        """The data set of tensors `dataset` (inputs, targets) with those canaries that the coins put in."""
         import torch  # noqa: PLC0415  (the guest, where it is needed)
 
         inputs, targets = dataset.tensors if hasattr(dataset, "tensors") else dataset
@@ -61,11 +64,11 @@ class Canaries:
         return torch.cat([inputs, self._inputs[chosen]]), torch.cat([targets, self._targets[chosen]])
 
     def before(self, training: object) -> None:
-        """Called before the first step: the losses of the canaries at the beginning."""
+        """Called before the first step of `training`: the losses of the canaries at the beginning."""
         self._first = self._losses(training)
 
     def after(self, training: Any) -> None:
-        """Called after the last step: the losses of the canaries at the end, and the verdict."""
+        """Called after the last step of `training`: the losses of the canaries at the end, and the verdict."""
         assert self._first is not None
         fell = np.nan_to_num(self._first - self._losses(training), nan=0.0)
         claim = training.plan.event_after(training.plan.steps)
@@ -89,6 +92,9 @@ class TrainingContract:
     contract stops the training (it stays paid); the findings are in `contract` either way. Sensitivity is that of all
     coordinates; the noise of a large model is looked at in a random choice of them, made anew for every training.
 
+    `population` is how many made-up examples there are, `updates` how many updates are drawn (None: what
+    `trainer_contract` takes), `false_alarms` the probability of stopping a training that keeps its contract.
+
     Guarantee:
         That of `mosha.audit.trainer_contract`. For plans with Poisson samples; others are sampled otherwise.
 
@@ -102,7 +108,7 @@ class TrainingContract:
         self.contract: Contract | None = None
 
     def before(self, training: object) -> None:
-        """Called before the first step: the contract is checked, and a broken one stops the training."""
+        """Called before the first step of `training`: the contract is checked, and a broken one stops the training."""
         inside = _Inside(training, self._population)
         strange = [0, 1, *range(2, self._population, self._population // 5)]
         self.contract = trainer_contract(
@@ -112,7 +118,7 @@ class TrainingContract:
             raise InvalidParameter("audit.trainer_stopped", clauses=list(self.contract.broken))
 
     def after(self, training: object) -> None:
-        """Nothing more to look at.
+        """Called after the last step of `training`, when there is nothing left to check.
 
         Called after the last step; there is nothing left to check.
         """

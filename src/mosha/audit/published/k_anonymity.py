@@ -53,6 +53,8 @@ class Anonymity(Report):
 def anonymity(table: object, *, quasi: Sequence[str], sensitive: str) -> Anonymity:
     """k-anonymity, l-diversity and t-closeness of a table, and how many secrets it gives away all the same.
 
+    `table` has columns by name; rows equal in all columns of `quasi` are one class; `sensitive` is the secret column.
+
     >>> table = {"zip": [1, 1, 2, 2], "illness": ["flu", "flu", "flu", "hiv"]}
     >>> print(anonymity(table, quasi=["zip"], sensitive="illness"))
     4 rows in 2 classes: 2-anonymous, 1-diverse (entropy 1.00), 0.250-close. 0 rows are alone; the secret of 2 rows is
@@ -117,6 +119,8 @@ class Exposed(Report):
 def homogeneity_attack(table: object, *, quasi: Sequence[str], sensitive: str) -> Exposed:
     """Whoever finds a neighbour's class finds the secret, if the whole class shares it.
 
+    `table`, `quasi` and `sensitive` are those of `anonymity`.
+
     >>> table = {"zip": [1, 1, 2], "illness": ["flu", "flu", "hiv"]}
     >>> print(homogeneity_attack(table, quasi=["zip"], sensitive="illness"))
     Homogeneity: 3 of 3 rows (100.0%) give their secret away.
@@ -131,6 +135,8 @@ def background_attack(table: object, *, quasi: Sequence[str], sensitive: str, ex
     """An attacker who can rule out `excluded` values of a person (not that illness, at that age) and look again.
 
     Which values is not known beforehand; a row counts where the right ones leave nothing but the truth.
+
+    `table`, `quasi` and `sensitive` are those of `anonymity`.
 
     >>> table = {"age": [30, 30, 61, 61], "ill": ["flu", "cold", "flu", "flu"]}
     >>> print(background_attack(table, quasi=["age"], sensitive="ill"))

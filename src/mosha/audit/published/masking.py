@@ -20,7 +20,7 @@ __all__ = ["Comparison", "compare", "generalise", "mask", "suppress"]
 
 
 def mask(column: Sequence[object] | NDArray[np.generic], *, keep: int) -> NDArray[np.str_]:
-    """Texts with all but the first `keep` characters hidden.
+    """The texts of `column` with all but the first `keep` characters hidden.
 
     >>> mask(["13053", "14850"], keep=2).tolist()
     ['13***', '14***']
@@ -32,7 +32,7 @@ def mask(column: Sequence[object] | NDArray[np.generic], *, keep: int) -> NDArra
 
 
 def generalise(table: object, **widths: float) -> Columns:
-    """Numbers as the intervals they lie in: `generalise(table, age=10)` gives 30-39.
+    """Columns of `table`, named in `widths`, as the intervals they lie in: `generalise(table, age=10)` gives 30-39.
 
     >>> generalise({"age": [34, 39, 41]}, age=10)["age"].tolist()
     ['[30, 40)', '[30, 40)', '[40, 50)']
@@ -48,7 +48,7 @@ def generalise(table: object, **widths: float) -> Columns:
 
 
 def suppress(table: object, *, quasi: Sequence[str], k: int) -> Columns:
-    """The table without the rows whose class is smaller than k.
+    """The `table` without the rows whose class (equal in all columns of `quasi`) has fewer than `k`.
 
     >>> suppress({"age": [30, 30, 61]}, quasi=["age"], k=2)["age"].tolist()
     [30, 30]

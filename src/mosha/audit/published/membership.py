@@ -164,6 +164,10 @@ def attribute_attack(
 ) -> AttributeAttack:
     """Guess the sensitive column of people whose other columns are known, from the nearest published row.
 
+    `published` is the released table, `candidates` one of people with all their columns, and `included` says which of
+    them were in the data. The attacker knows the columns `known` and guesses `sensitive`. `confidence` is that of the
+    lower bound on how much more is guessed about those who were included.
+
     >>> import numpy as np
     >>> people = {"age": list(range(40)), "ill": [age % 2 for age in range(40)]}
     >>> included = np.arange(40) < 20

@@ -36,6 +36,8 @@ class Witness:
     of probabilities that the counts leave believable, (`probability`, `probability_against`) is the one that
     needs the smallest amount of the claimed measure: `least`.
 
+    It happened in `count` of `trials` runs on the one, in `count_against` of `trials_against` on the other.
+
     >>> print(Witness("count > 3", "D", "D'", 90, 100, 10, 100, 0.8, 0.2, 1.4))
     event: count > 3
       90 of 100 runs on D

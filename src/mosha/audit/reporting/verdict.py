@@ -31,6 +31,11 @@ class Verdict(Report):
         ceiling: what `lower` would be had the mechanism published its data: the most that so many runs can show.
         runs_needed: runs a world that could show a breach of this claim (math.inf: more than 10^15).
         curve: (false positives, true positives) of the best attack on fresh answers, for a picture.
+        outcome: whether the claim is broken, stands, or cannot be judged with so few runs.
+        name, claim: what was attacked, and what it claims.
+        confidence, runs: of the verdict, and how often the mechanism ran on each data set.
+        neighbours: what the two data sets are called.
+        witness: the event that tells them apart best; None where nothing was found.
 
     >>> import mosha
     >>> from mosha.mechanisms import Count, laplace

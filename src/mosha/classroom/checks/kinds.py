@@ -29,7 +29,7 @@ _SHOWN = 160  # letters of an input or an output that a sentence shows
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with an answer: a code, and the numbers that show it.
+    """What is wrong with an answer: a `code`, and the numbers (`fields`) that show it.
 
     >>> Finding("classroom.wrong", {"expected": 1}).to_dict()["code"]
     'classroom.wrong'

@@ -49,6 +49,7 @@ class Exercise:
         starter: what the file holds when the reader begins.
         solution: one that passes.
         mistakes: some that do not, each with what is found in it.
+        words: title, task, hint and comment, in each language.
 
     >>> import mosha
     >>> first = mosha.classroom.list_exercises()[0]
@@ -66,7 +67,7 @@ class Exercise:
     mistakes: tuple[Mistake, ...]
 
     def describe(self, language: Language | None = None) -> Words:
-        """Title, task and hint in the language of the reader.
+        """Title, task and hint in `language` (None: the reader's).
 
         >>> find_exercise("odds").describe("en").title
         'What one answer can do to the odds'
@@ -74,7 +75,7 @@ class Exercise:
         return self.words[language or current_language()]
 
     def begin(self, language: Language | None = None) -> str:
-        """The starter, with its comment in the language of the reader.
+        """The starter, with its comment in `language` (None: the reader's).
 
         >>> print(find_exercise("k-ary-response").begin("zh"))
         def report(value, size, epsilon):
@@ -115,7 +116,7 @@ def list_exercises() -> tuple[Exercise, ...]:
 
 
 def find_exercise(name: str) -> Exercise:
-    """The exercise of this name or number.
+    """The exercise whose id or number is `name`.
 
     >>> find_exercise("1").id
     'float-laplace'

@@ -177,7 +177,7 @@ def _key_column(column: Sequence[object], kind: Type) -> Array:
 
 
 def engine_of(relation: Relation) -> Engine:
-    """The one engine that holds all tables of a relation.
+    """The one engine that holds all tables of `relation`.
 
     >>> from mosha.connect import private, source
     >>> engine_of(private(source({"x": [1, 2]})))
@@ -192,7 +192,7 @@ def engine_of(relation: Relation) -> Engine:
 
 
 def answer(question: Question) -> Totals:
-    """Ask the engine where the data live. The answer is exact: as private as the data.
+    """Ask the engine where the data live a `question`. The answer is exact: as private as the data.
 
     >>> from mosha.connect import Aggregation, Rows, Unbounded, private, source
     >>> visits = private(source({"days": [3, 5, 2]}))
@@ -226,7 +226,7 @@ def answer_in_batches(question: Question, use: Use) -> None:
 
 
 def explain(question: Question) -> str:
-    """The SQL that answers a question; many public keys are shown as a table of their own.
+    """The SQL that answers `question`; many public keys are shown as a table of their own.
 
     >>> from mosha.connect import Aggregation, Rows, Unbounded, private, source
     >>> visits = private(source({"days": [3, 5, 2]}))

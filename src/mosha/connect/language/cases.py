@@ -33,7 +33,7 @@ class Branch:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Case(Expression):
-    """The value beside the first condition that is true, else `rest`, else NULL.
+    """The value beside the first condition of `branches` that is true, else `rest`, else NULL.
 
     >>> from mosha.connect import col
     >>> when(col("age") < 18, "minor").when(col("age") < 65, "adult").otherwise("old")
@@ -50,16 +50,16 @@ class Case(Expression):
     def when(self, condition: object, value: object) -> Case: ...
 
     def when(self, condition: object, value: object = NO_VALUE) -> Case | Branch:
-        """One more branch, as the function `when` begins the first."""
+        """One more branch with `condition` and `value`, as the function `when` begins the first."""
         branch = Branch(as_expression(condition), self.branches)
         return branch if value is NO_VALUE else branch.then(value)
 
     def else_(self, value: object) -> Case:
-        """What is taken where no condition is true."""
+        """The `value` that is taken where no condition is true."""
         return Case(self.branches, as_expression(value))
 
     def otherwise(self, value: object) -> Case:
-        """What is taken where no condition is true; the same as `else_`."""
+        """The `value` that is taken where no condition is true; the same as `else_`."""
         return self.else_(value)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ def when(condition: object, value: object) -> Case: ...
 
 @explain_wrong_calls
 def when(condition: object, value: object = NO_VALUE) -> Case | Branch:
-    """The first branch of a choice; its value is the second argument, or is said by `then`.
+    """The first branch of a choice: `value` where `condition` is true, given here or by `then`.
 
     >>> from mosha.connect import col
     >>> when(col("age") < 18).then("minor").when(col("age") < 65).then("adult").otherwise("old")

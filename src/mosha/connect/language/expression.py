@@ -256,7 +256,7 @@ class Expression:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column(Expression):
-    """The value of a column.
+    """The value of the column `name`.
 
     >>> Column("days") + 1
     ("days" + 1)
@@ -274,7 +274,7 @@ class Column(Expression):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Literal(Expression):
-    """A public constant; `value` is None for a typed NULL.
+    """A public constant of a `type`; `value` is None for a typed NULL.
 
     >>> lit(3).value, null("real")
     (3, null:real)
@@ -312,7 +312,7 @@ class Call(Expression):
 
 @explain_wrong_calls
 def col(name: str) -> Column:
-    """The column of that name.
+    """The column called `name`.
 
     >>> col("days") > 3
     ("days" > 3)
@@ -322,7 +322,7 @@ def col(name: str) -> Column:
 
 @explain_wrong_calls
 def lit(value: object) -> Literal:
-    """A public constant: a number, text, boolean, date or datetime.
+    """A public constant: `value` is a number, text, boolean, date or datetime.
 
     >>> lit("A").type
     <Type.TEXT: 'text'>
@@ -331,7 +331,7 @@ def lit(value: object) -> Literal:
 
 
 def null(kind: Type | str) -> Literal:
-    """The missing value of a type.
+    """The missing value of the type `kind`.
 
     >>> null("integer")
     null:integer
@@ -354,7 +354,7 @@ def _as_it_is(text: str) -> str:
 
 
 def grid(value: object, between: Iterable[float], exponent: int, *, centre: int = 0) -> Call:
-    """The INTEGER floor(clamp(value) * 2**exponent + 1/2) - centre; NULL stays NULL.
+    """The INTEGER floor(clamp(`value` into `between`) * 2**`exponent` + 1/2) - `centre`; NULL stays NULL.
 
     Guarantee:
         The result lies in [g(low), g(high)] - centre, g(t) = floor(t * 2**exponent + 1/2): the product is exact,

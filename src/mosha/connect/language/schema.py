@@ -105,7 +105,7 @@ def _number(value: Any) -> tuple[int | float, Type]:
 
 
 class Schema(Mapping[str, Type]):
-    """The public list of columns and their types, in order; `skipped` names columns of types without a meaning here.
+    """The public types of `columns` by name, in order; `skipped` names columns of types without a meaning here.
 
     Columns in `loose` are text of a file that has no types, and nobody has declared them: where an operator needs a
     number or a date, such a column is read as one, and what does not read so is missing (`checking.read_loose_types`).

@@ -50,12 +50,13 @@ class Value:
         return ()
 
     def follows(self, count: Value) -> bool:
-        """Whether |value| <= magnitude * count in every row, so that a bound on the count bounds the value."""
+        """Whether |value| <= magnitude * `count` in every row, so that a bound on the count bounds the value."""
         if not isinstance(count, Rows):
             return False
         return count.of is None or repr(count.of) in {repr(needed) for needed in self.needs}
 
     def check(self, schema: Schema) -> None:
+        """Refuse a value that no table of this `schema` has."""
         type_of(self.expression, schema)
 
 
@@ -88,7 +89,7 @@ class Rows(Value):
 
 @dataclass(frozen=True, eq=False)
 class Clamped(Value):
-    """A number clamped into `between` and put on the grid of multiples of 2**-exponent, minus `centre` grid units.
+    """`of` clamped into `between` and put on the grid of multiples of 2**-`exponent`, minus `centre` grid units.
 
     Guarantee:
         The integer lies in [g(low) - centre, g(high) - centre] or is 0, with g of `expression.grid`.
@@ -136,7 +137,7 @@ class Clamped(Value):
 
 @dataclass(frozen=True, eq=False)
 class Product(Value):
-    """The product of two values of the same row; 0 if either is missing.
+    """The product of the values `first` and `second` of the same row; 0 if either is missing.
 
     >>> from mosha.connect import col
     >>> days, cost = (Clamped(col(name), (0, 10), exponent=0) for name in ("days", "cost"))

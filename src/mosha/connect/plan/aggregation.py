@@ -23,7 +23,7 @@ __all__ = ["Aggregation", "Distinct", "NearRanks", "Norms", "Question", "are_pla
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The root: keys split the rows of a relation into groups; `only` lists the groups that are asked for.
+    """The root: `keys` split the rows of `relation` into groups; `only` lists the groups that are asked for.
 
     With `only`, rows of other groups are dropped before anything is bounded, so nobody's allowance is spent on them.
 
@@ -54,13 +54,13 @@ class Question:
         return Schema(dict(zip((name for name, _ in self.keys), self.key_types, strict=True)))
 
     def list_values(self, listing: object) -> Self:
-        """The same question, its public keys listed by an engine in its own way."""
+        """The same question, its public keys listed by an engine in its own way: `listing` makes that expression."""
         question = copy.copy(self)
         object.__setattr__(question, "listing", listing)
         return question
 
     def take_slice(self, number: int, count: int) -> Self:
-        """The same question about one of `count` slices of persons."""
+        """The same question about slice `number` (from 0) of `count` slices of persons."""
         self._need_person()
         question = copy.copy(self)
         object.__setattr__(question, "part", (number, count))
@@ -115,7 +115,7 @@ def _to_plain(value: object, kind: Type) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Aggregation(Question):
-    """The sum of each value in each group, after bounding.
+    """The sum of each of `values` in each group, after bounding each person as `bound` says.
 
     Guarantee:
         The answer is a function of the multiset of rows, in exact integers: row order cannot change it and it cannot
@@ -161,6 +161,8 @@ class Aggregation(Question):
 class Distinct(Question):
     """How many distinct values of `of` each group has, each person bringing at most `at_most` (key, value) pairs.
 
+    `key` is that of the hash: 16 secret bytes.
+
     Guarantee:
         The pairs that a person keeps are picked by a keyed hash of that person's pairs alone. Without the person
         at most `at_most` pairs leave the union, so the counts of all groups together fall by at most `at_most`.
@@ -187,10 +189,12 @@ class Distinct(Question):
 
 @dataclass(frozen=True, eq=False)
 class Norms(Question):
-    """How many persons have a norm in each bucket: bucket i holds norms in (thresholds[i-1], thresholds[i]].
+    """How many persons have a norm of `value` in each bucket: bucket i holds norms in (thresholds[i-1], thresholds[i]].
 
     The norm is that of `NormBound` (order 1: the sum of |v| over rows; order 2: over groups), in units of the value;
     the last bucket holds all norms above the last threshold. Every person is in one bucket.
+
+    `order` is 1 or 2; `thresholds` are whole numbers that increase.
 
     >>> from mosha.connect import Rows, answer, private, source
     >>> visits = private(source({"who": [1, 1, 1, 2]}), person="who")

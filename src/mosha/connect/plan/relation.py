@@ -45,7 +45,7 @@ class Stability:
     per_person: int | None
 
     def times(self, factor: int) -> Stability:
-        """As many rows, each of them so many times."""
+        """As many rows, each of them `factor` times."""
         return Stability(*(None if n is None else n * factor for n in (self.per_row, self.per_person)))
 
 
@@ -73,7 +73,7 @@ class Relation:
         return Where(self, predicate)
 
     def compute(self, columns: Mapping[str, object] | None = None, /, **named: object) -> Relation:
-        """More columns, each computed from those before it."""
+        """More `columns` (by name in a mapping, or `named`), each computed from those before it."""
         relation: Relation = self
         for name, expression in {**(columns or {}), **named}.items():
             relation = Compute(relation, name, as_expression(expression))
@@ -82,23 +82,23 @@ class Relation:
     def join_public(
         self, other: Relation, on: str | Mapping[str, str], *, at_most: int | None = 1, how: JoinName = "inner"
     ) -> PublicJoin:
-        """Each row beside the at most `at_most` rows of a public table that match it (None: all of them)."""
+        """Rows beside at most `at_most` (None: all) rows of the public `other` that match `on`, `how` as in SQL."""
         return PublicJoin(self, other, _pairs(on), at_most, how)
 
     def join_person(
         self, other: Relation, *, also: Mapping[str, str] | None = None, how: JoinName = "inner"
     ) -> PersonJoin:
-        """The rows of the same person in another private table (and equal in the columns of `also`)."""
+        """The rows of the same person in the private `other` (and equal in the columns of `also`), `how` as in SQL."""
         return PersonJoin(self, other, tuple((also or {}).items()), how)
 
     def join_bounded(
         self, other: Relation, on: str | Mapping[str, str], *, at_most: tuple[int, int], key: bytes
     ) -> BoundedJoin:
-        """Any other join of private tables: of each join key, `at_most` rows on the left and on the right are kept."""
+        """Other private joins: of each key of `on`, `at_most` rows here and in `other`, picked by a hash with `key`."""
         return BoundedJoin(self, other, _pairs(on), at_most, key)
 
     def limit_rows(self, rows: int, *, key: bytes) -> Limit:
-        """At most so many rows of each person, picked by a keyed hash."""
+        """At most so many `rows` of each person, picked by a hash with `key`."""
         return Limit(self, rows, key)
 
 
@@ -365,7 +365,7 @@ class BoundedJoin(_Join):
 
 
 def private(source: Source, *, person: str | None = None) -> Scan:
-    """A private table; `person` names the column that says whose a row is (None: the unit is a row).
+    """A private table at `source`; `person` names the column that says whose a row is (None: the unit is a row).
 
     >>> from mosha.connect import source
     >>> private(source({"who": [1, 2]}), person="who").stability
@@ -375,7 +375,7 @@ def private(source: Source, *, person: str | None = None) -> Scan:
 
 
 def public(source: Source) -> Scan:
-    """A table that is no secret.
+    """A table at `source` that is no secret.
 
     >>> from mosha.connect import source
     >>> public(source({"ward": ["a", "b"]})).stability

@@ -48,6 +48,8 @@ class Source(ABC):
 
     `skipped` names columns whose type has no meaning here.
 
+    `fields` are its columns: for each a name, a type and how an engine reads it.
+
     >>> from mosha.connect import source
     >>> table = source({"x": [1, 2]})
     >>> table, list(table.schema)

@@ -24,6 +24,8 @@ class Totals:
     value, int64 where all fit, else Python integers in an object array. Groups come in no particular order, or in
     the order of the question's public keys, absent ones with 0.
 
+    `schema` has the types of the keys.
+
     >>> from mosha.connect.language.schema import Schema, Type
     >>> totals = Totals(Schema({"g": Type.TEXT}), (object_array(["a", "b"]),), {"rows": integers([3, 4])})
     >>> len(totals), totals["rows"].tolist()
@@ -52,6 +54,7 @@ class Totals:
             yield tuple(column[row] for column in keys), tuple(column[row] for column in values)
 
     def to_dict(self) -> dict[tuple[Any, ...], tuple[int, ...]]:
+        """The sums of each group by its key."""
         return dict(self.rows())
 
     def align(self, keys: Sequence[tuple[object, ...]]) -> Totals:

@@ -52,7 +52,7 @@ class MoshaError(Exception):
         self.public = public
 
     def render(self, language: Language | None = None) -> str:
-        """The sentence, in a language of your choice.
+        """The sentence, in a `language` of your choice.
 
         >>> from mosha.errors import InvalidParameter
         >>> InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0).render("zh")

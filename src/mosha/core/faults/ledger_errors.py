@@ -64,7 +64,7 @@ class AccountRetired(LedgerError):
 
 
 class AccountExpired(LedgerError):
-    """The account was granted until a date, which has passed. No data was read, nothing was spent.
+    """The account was granted until a date (`ended`), which has passed. No data was read, nothing was spent.
 
     >>> print(AccountExpired(account="visits", ended="2026-01-01"))
     account 'visits' ...
@@ -92,6 +92,8 @@ class AccountFrozen(LedgerError):
     """So many paid steps failed that the account answers nothing until its owner has looked and lifts it.
 
     `failures` is the allowance that was used up.
+
+    `paid` says that something was paid, whose answer waits till then.
 
     >>> error = AccountFrozen(account="visits", failures=3)
     >>> error.failures, error.spent

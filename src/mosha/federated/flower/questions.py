@@ -57,6 +57,10 @@ def flower_ask(
     Guarantee:
         That of `Analytics`: the server sees masked values and opens sums of at least `survivors` clients alone. Where
         too few answer (SourceUnavailable) nothing is opened and the price is handed back.
+
+    >>> flower_ask("how many?", None, None)
+    Traceback (most recent call last):
+    mosha.core.errors.InvalidParameter: ... Nothing was spent.
     """
     if not isinstance(question, Analytics):
         raise InvalidParameter("federated.not_a_question", parameter="question", spent="nothing")

@@ -98,7 +98,7 @@ class ClientSide(FederatedPlan):
         return scale
 
     def report(self, updates: NDArray[Any], rng: Rng) -> NDArray[np.int64]:
-        """Noisy steps for each row: what leaves a client. Runs on the client."""
+        """Noisy steps for each row of `updates`, from `rng`: what leaves a client. Runs on the client."""
         if self.noise == "laplace":
             return add_noise(
                 bounded_sum_steps(updates, self.clip), discrete_laplace(self._scale(), updates.shape, rng=rng)
@@ -107,7 +107,10 @@ class ClientSide(FederatedPlan):
         return add_noise(steps, discrete_gaussian(self._scale(), updates.shape, rng=rng))
 
     def device(self, coordinates: int, *, about: str = "") -> Measurement:
-        """All reports of one client as a measurement for its own account; its data is one update, flat."""
+        """All reports of one client as a measurement for its own account; its data is one update, flat.
+
+        A model has so many `coordinates`; `about` tells runs apart in a ledger.
+        """
         width = check_count("coordinates", coordinates)
         self._scale()
 
@@ -122,7 +125,10 @@ class ClientSide(FederatedPlan):
         return self._measure(step, self.reports, name, fingerprint(self, self.unit, width, about))
 
     def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
-        """All rounds of all clients, in one process: the promise to each of them, and the sum of their reports."""
+        """All rounds of all clients, in one process: the promise to each of them, and the sum of their reports.
+
+        A model has so many `coordinates`; `about` tells runs apart in a ledger.
+        """
         width = check_count("coordinates", coordinates)
         self._scale()
 

@@ -85,9 +85,11 @@ class ExampleLevel:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def clients(self) -> Sequence[Hashable]:
+        """Everybody who has data."""
         return list(self.data)
 
     def updates(self, chosen: Sequence[Hashable], ask: Ask) -> Iterator[Block]:
+        """What each of the `chosen` clients learns from the weights of `ask`; who cannot pay any more is left out."""
         for client in chosen:
             local = load(copy.deepcopy(self.model), ask.weights)
             sent = _flatten(local)
@@ -110,7 +112,15 @@ class ExampleLevel:
 def average_rounds(
     federation: ExampleLevel, initial: NDArray[Any], *, rounds: int, outer: OuterOptimizer | None = None
 ) -> Iterator[Floats]:
-    """The weights after each round of plain averaging: the updates are private already, so nothing is paid here."""
+    """The weights after each round of plain averaging: the updates are private already, so nothing is paid here.
+
+    `federation` trains from the `initial` weights for so many `rounds`; `outer` makes the next weights of each mean
+    update (`FedAvg()` where it is left out). `ExampleLevel` shows both together.
+
+    >>> average_rounds("nobody", np.zeros(2), rounds=1)
+    Traceback (most recent call last):
+    mosha.core.errors.InvalidParameter: ...
+    """
     chosen = FedAvg() if outer is None else outer
     if not isinstance(federation, ExampleLevel) or not callable(getattr(chosen, "advance", None)):
         raise InvalidParameter("federated.averaged_wrongly")

@@ -167,7 +167,7 @@ class ServerSide(FederatedPlan):
         return sigma
 
     def measurement(self, coordinates: int, *, about: str = "", secret: bytes | None = None) -> Measurement:
-        """All rounds as one measurement, on a model with so many weights; `about` tells runs apart in a ledger.
+        """All rounds as one measurement, on a model of so many `coordinates`; `about` tells runs apart in a ledger.
 
         With correlated noise, `secret` (see `load_secret`) makes the run resumable under its key.
         """

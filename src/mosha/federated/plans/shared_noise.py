@@ -138,6 +138,9 @@ class Distributed(SecurePlan):
         """What a client sums up with the others: clipped, rotated, rounded, with its share of the noise; modulo 2**32.
 
         Runs on the client. Anything but finite numbers counts as no update at all: zeros and noise.
+
+        `update` is flat; `label`, the same for all clients of a round, chooses the rotation; `rng` rounds and draws the
+        noise.
         """
         values = np.asarray(update, np.float64).reshape(1, -1)
         turn = Rotation(values.shape[1], label)
@@ -153,7 +156,10 @@ class Distributed(SecurePlan):
     def sum_in_process(
         self, federation: Federation, chosen: Sequence[Hashable], ask: Any, coordinates: int, rng: Rng
     ) -> Opened:
-        """The very sum that secure aggregation would open, of clients that send plain updates."""
+        """The very sum that secure aggregation would open, of clients that send plain updates.
+
+        The `chosen` clients of `federation` answer `ask`; `rng` draws what each of them would draw.
+        """
         label = rng.bytes(16)
         total = np.zeros(self.width(coordinates), np.uint32)
         survivors = 0

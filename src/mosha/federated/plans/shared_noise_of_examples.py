@@ -139,7 +139,7 @@ class DistributedExamples(SecurePlan):
         return fingerprint("distributed rounds of examples", self.unit, self.clients, *drawn, *noise)
 
     def encode(self, sums: NDArray[np.int64], rng: Rng) -> Ring:
-        """What a silo sums up with the others: its exact sum, on the grid, with its share of the noise; modulo 2**32.
+        """What a silo adds: its exact `sums`, on the grid, with its share of the noise from `rng`; modulo 2**32.
 
         Runs in the silo (`ExampleSums` makes the sum).
         """
@@ -150,12 +150,15 @@ class DistributedExamples(SecurePlan):
     def sum_in_process(
         self, federation: object, chosen: Sequence[Hashable], ask: Any, coordinates: int, rng: Rng
     ) -> Opened:
-        """Refused: what a client sends must have been made of single examples (`Silos`, `flower_examples`)."""
+        """Refused: what a client sends must have been made of single examples (`Silos`, `flower_examples`).
+
+        It takes what `Distributed.sum_in_process` takes: `federation`, `chosen`, `ask`, `coordinates` and `rng`.
+        """
         del federation, chosen, ask, coordinates, rng
         raise InvalidParameter("federated.sums_of_examples_needed", parameter="federation")
 
     def takes(self, federation: object) -> bool:
-        """Only federations that sum up examples, each silo by itself."""
+        """Only a `federation` that sums up examples, each silo by itself."""
         return callable(getattr(federation, "secure_sum", None))
 
     def decoder(self) -> Callable[[dict[str, Any]], Floats]:

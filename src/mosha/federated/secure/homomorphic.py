@@ -55,7 +55,7 @@ class KeyHolder:
         self.public_key: bytes = public.serialize()
 
     def open_sum(self, total: Sequence[bytes], *, width: int) -> Ring:
-        """The sum of `width` numbers, modulo 2**32."""
+        """The sum of `width` numbers that is in the ciphertexts `total`, modulo 2**32."""
         read = _guest().bfv_vector_from
         halves = [np.array(read(self._context, part).decrypt(), np.int64) for part in total]
         whole = np.concatenate(halves)[: 2 * width].reshape(2, width) % MODULUS
@@ -107,7 +107,7 @@ def add_encrypted(inputs: Sequence[Sequence[bytes]], public_key: bytes) -> list[
 
 
 def sum_under_encryption(inputs: Mapping[int, Ring]) -> Ring:
-    """The sum of all inputs with every party in one process: for simulations, tests and comparisons.
+    """The sum of all `inputs` with every party in one process: for simulations, tests and comparisons.
 
     >>> sum_under_encryption({1: np.array([1, 2], np.uint32), 2: np.array([3, 4], np.uint32)}).tolist()
     [4, 6]

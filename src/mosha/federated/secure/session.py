@@ -67,7 +67,7 @@ class Session:
         threshold: int | None = None,
         agreed: str = "",
     ) -> Session:
-        """A session with a fresh label and a fresh random graph; the threshold is the least that is allowed."""
+        """A session of `members` with a fresh label and random graph from `rng`; the threshold is the least allowed."""
         if not isinstance(members, Sequence) or not isinstance(rng, Rng):
             raise InvalidParameter("federated.round_without_members", parameter="members")
         order, neighbours = list(members), positive_integer("neighbours", neighbours)
@@ -87,7 +87,7 @@ class Session:
         return {member: place for place, member in enumerate(self.order)}
 
     def neighbours_of(self, member: int) -> list[int]:
-        """The neighbours of a member: the nearest on both sides of the ring of members. Being one is mutual.
+        """The neighbours of `member`: the nearest on both sides of the ring of members. Being one is mutual.
 
         >>> Session(b"r", (1, 2, 3, 4, 5), 2, 2, 3, 1).neighbours_of(1)
         [2, 5]

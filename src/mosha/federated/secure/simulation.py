@@ -19,6 +19,8 @@ def securely_summed(session: Session, inputs: Mapping[int, Ring], rng: Rng, vani
 
     Every message of the protocol is made and read; nothing is skipped.
 
+    `inputs` are by member of `session`; `rng` makes keys and masks.
+
     >>> import numpy as np
     >>> from mosha.noise import secure
     >>> session = Session.begin([1, 2, 3, 4], neighbours=3, survivors=2, width=2, rng=secure())

@@ -64,6 +64,8 @@ class AnyGraph(Protocol):
 class Graph:
     """Vertices 0, ..., n - 1, in the order of their labels; the neighbours of each as a sorted row.
 
+    `labels` are what the vertices are called, in order; None where they are called by their numbers.
+
     Units:
         `starts` has n + 1 entries; the neighbours of v are `ends[starts[v]:starts[v + 1]]`; every edge is in two rows.
 
@@ -80,7 +82,10 @@ class Graph:
     def of(
         cls, pairs: ArrayLike, *, vertices: int, labels: tuple[object, ...] | NDArray[np.generic] | None = None
     ) -> Graph:
-        """The simple graph of pairs of numbers below `vertices`: loops are dropped, repetitions merged."""
+        """The simple graph of `pairs` of numbers below `vertices`: loops are dropped, repetitions merged.
+
+        `labels` are those of the graph.
+        """
         if not 0 <= vertices <= MOST_VERTICES:
             raise InvalidParameter("graphs.vertex_count", parameter="vertices")
         array = np.asarray(pairs)
@@ -107,7 +112,7 @@ class Graph:
         return np.diff(self.starts)
 
     def degree_counts(self, length: int) -> Integers:
-        """How many vertices have degree 0, 1, ..., length - 1; higher degrees count as the last one."""
+        """How many vertices have degree 0, 1, ..., `length` - 1; higher degrees count as the last one."""
         return np.bincount(np.minimum(self.degrees, length - 1), minlength=length).astype(np.int64)
 
     def highest_degrees(self) -> tuple[int, int]:
@@ -116,6 +121,7 @@ class Graph:
         return (int(top[-1]), int(top[-2])) if top.size > 1 else (0, 0)
 
     def neighbours(self, vertex: int) -> NDArray[np.int32]:
+        """The vertices beside `vertex`, sorted."""
         return self.ends[self.starts[vertex] : self.starts[vertex + 1]]
 
     def pairs(self) -> NDArray[np.int32]:
@@ -141,7 +147,7 @@ class Graph:
         return int(kernels().component_count(self.starts, self.ends))
 
     def stars(self, k: int) -> int:
-        """How many stars with k leaves there are: the sum over vertices of C(degree, k), in exact integers."""
+        """How many stars with `k` leaves there are: the sum over vertices of C(degree, k), in exact integers."""
         degrees, counts = np.unique(self.degrees, return_counts=True)
         return sum(math.comb(int(d), k) * int(c) for d, c in zip(degrees, counts, strict=True))
 

@@ -91,7 +91,7 @@ def _divergence(truth: NDArray[Any], other: NDArray[Any]) -> float:
 
 @explain_wrong_calls
 def similarity(original: Graph | dict[str, Any], synthetic: Graph | dict[str, Any]) -> dict[str, float]:
-    """The error of a synthetic graph in each metric, zero for the original itself; the original must be public.
+    """The error of `synthetic` in each metric, zero for the `original` itself; the original must be public.
 
     Relative errors; Kullback-Leibler divergences for the distributions of degrees and distances; the mean absolute
     difference of the sorted eigenvector centralities. Louvain's choices are random, so modularity wavers a little.

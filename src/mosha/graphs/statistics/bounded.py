@@ -102,7 +102,7 @@ def _picture(measurement: Measurement, answer: Any, bar: Any) -> Any:
 
 @explain_wrong_calls
 def projection_bias(graph: Graph, bounds: Any) -> dict[int, float]:
-    """The part of the edges of a *public* graph that is lost when degrees are bounded.
+    """The part of the edges of a *public* `graph` that is lost when degrees are bounded, for each of `bounds`.
 
     >>> star = Graph.of([(0, 1), (0, 2), (0, 3), (0, 4)], vertices=5)
     >>> projection_bias(star, [1, 2, 4])

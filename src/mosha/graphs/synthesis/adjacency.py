@@ -68,6 +68,9 @@ def pairs_of_cells(cells: NDArray[np.int64]) -> NDArray[np.int64]:
 class NoisyAdjacency:
     """Cells of a symmetric matrix without a diagonal after randomized response, and a noisy number of edges.
 
+    Of all cells of so many `vertices`, those numbered in `cells` say one; each was `flipped` with this probability, and
+    `edges` is the noisy number.
+
     Guarantee:
         Everything here is a function of what was released: no method knows how many edges there truly are.
 
@@ -84,7 +87,7 @@ class NoisyAdjacency:
 
     @classmethod
     def of(cls, answer: Any) -> NoisyAdjacency:
-        """The matrix that an answer to `adjacency()` stands for."""
+        """The matrix that an `answer` to `adjacency()` stands for."""
         return cls(answer.details["vertices"], answer.value, answer.details["flipped"], answer.details["edges"])
 
     def threshold(self) -> Graph:
@@ -95,6 +98,8 @@ class NoisyAdjacency:
         """A graph with the noisy number of edges: cells that say one come first, at random; others fill up.
 
         Among all graphs with so many edges it differs from the noisy matrix in the fewest cells.
+
+        `generator` is any of NumPy's: the choice is post-processing.
         """
         generator = np.random.default_rng() if generator is None else generator
         total = self.vertices * (self.vertices - 1) // 2

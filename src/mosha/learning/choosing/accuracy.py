@@ -31,6 +31,9 @@ class Correct:
 
     `models` holds functions from X to labels, by name; they are public (released before).
 
+    Methods take the `unit` whose presence is hidden, and `data`: (features, labels), with the persons as a third entry
+    where the unit is one.
+
     Guarantee:
         Every model must label a row by itself: what it says of a row may not change with the other rows. (Mosha's
         linear models do so bit for bit; of others it is assumed.) Then an example moves every count by 0 or 1, all up
@@ -62,6 +65,7 @@ class Correct:
         return f"Correct({list(self.models)}, classes={self.classes})"
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
+        """How far one unit moves it, in grid steps."""
         rows, count = rows_per_unit(unit), len(self.models)
         if unit.neighbours is Neighbors.ADD_REMOVE:
             return Sensitivity(
@@ -70,6 +74,7 @@ class Correct:
         return Sensitivity(l0=count, l1=count * rows, l2=root_up(count * rows**2), linf=rows, span=2 * rows)
 
     def evaluate(self, data: object, unit: Unit) -> Steps:
+        """The exact counts or sums, in grid steps: as private as the data."""
         features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
         right = np.column_stack([self._count_right(model, features, codes) for model in self.models.values()])
@@ -150,6 +155,8 @@ def accuracy(
 def accuracy_interval(release: Release, *, examples: int, confidence: float = 0.95) -> tuple[float, float]:
     """Where the accuracy on new examples lies: noise and the luck of the validation sample together.
 
+    `release` is that of `accuracy`; the interval holds with probability `confidence`.
+
     Guarantee:
         Half of what may be missed goes to the noise, half to Clopper and Pearson's exact interval for the number
         of right answers among `examples` independent ones. Post-processing.
@@ -182,6 +189,8 @@ def choose_model(
 
     By permute-and-flip, or with `bounded_range` by the exponential mechanism, which composes more cheaply. The models
     themselves must have been released (paid for) before: this price is that of the choice.
+
+    `models` are functions by name that predict one of `classes`; the choice costs `epsilon` for `unit`.
 
     Guarantee:
         The scores are counts of right answers, of span 1 (`Correct`): accuracies move by 1/m for m examples.

@@ -88,6 +88,8 @@ class ConfidenceTable:
 class Calibration:
     """A released table of confidences; everything here is post-processing.
 
+    For each bin of confidence from `least` to 1: how many answers were `wrong` and how many `right`, with noise.
+
     >>> table = Calibration(wrong=np.array([5.0, 1.0]), right=np.array([5.0, 9.0]), least=0.5)
     >>> table.confidence.tolist(), table.accuracy.tolist()
     ([0.625, 0.875], [0.5, 0.9])
@@ -172,7 +174,7 @@ def calibration(
 
 
 def with_temperature(probabilities: object, temperature: float) -> NDArray[np.float64]:
-    """Probabilities of classes, softened (above 1) or sharpened (below 1): p^(1/T), again summing to one.
+    """The `probabilities` of classes, softened (`temperature` above 1) or sharpened: p^(1/T), again summing to one.
 
     >>> with_temperature([[0.9, 0.1]], 2.0).round(3).tolist()
     [[0.75, 0.25]]

@@ -49,6 +49,9 @@ def best_of_random_runs(
     number of runs is zero. With `delta` the search is sold as one `Plan`, which every account can pay; without, as a
     `Selected` event, which accounts of the Rényi rule pay best.
 
+    `candidates` are measurements by name. `distribution` says how the number of runs is drawn, "negative-binomial" (of
+    this `shape`, at most 1) or "poisson".
+
     Guarantee:
         A run draws a candidate with public coins, trains and scores it, and ends with a uniform number that breaks
         ties: given the coins, the composition of its two events, and so at most the dearest candidate's. That the best
@@ -129,7 +132,7 @@ def _dearest(events: list[Event]) -> Event:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The chosen candidate. `receipt` is None for a search that nobody paid for.
+    """The chosen candidate: its `name`, `answer` and `score`. `receipt` is None for a search that nobody paid for.
 
     >>> SearchResult("small", answer=None, score=0.8).receipt is None
     True
@@ -146,7 +149,7 @@ class SearchResult:
         return self.receipt is not None
 
     def guarantee(self, delta: float) -> Approx:
-        """What the whole search promises.
+        """What the whole search promises at `delta`.
 
         Raises:
             Unpriced: for a search by `explore`, whatever noise its trainings had.
@@ -162,6 +165,9 @@ class SearchResult:
 
 def search(measurement: Measurement, data: object, *, account: Account, key: str | None = None) -> SearchResult | None:
     """Pay for a search made by `best_of_random_runs`, and run it; None where a Poisson number of runs was zero.
+
+    `measurement` is that search, `data` are what its candidates take, `account` pays; a retry under the same `key` is
+    free.
 
     >>> import mosha
     >>> from mosha import mechanisms as m
@@ -180,7 +186,9 @@ def search(measurement: Measurement, data: object, *, account: Account, key: str
 
 
 def explore(candidates: Mapping[str, Callable[[], object]], *, score: Score) -> SearchResult:
-    """Try every candidate once and keep the best: for public data. The result is refused the word private.
+    """Try every one of `candidates` once and keep the one of highest `score`: for public data.
+
+    The result is refused the word private.
 
     >>> found = explore({"one": lambda: 1, "two": lambda: 2}, score=lambda name, answer: answer)
     >>> found, found.private

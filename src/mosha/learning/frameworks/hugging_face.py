@@ -41,6 +41,10 @@ def make_trainer_private(trainer: Any, *, plan: DPSGD, account: Account, loss: L
 
     Raises:
         InvalidParameter: where trainer, model, loss or plan do not fit. Nothing was spent.
+
+    >>> make_trainer_private("no trainer", plan=None, account=None, loss=None)
+    Traceback (most recent call last):
+    mosha.core.errors.InvalidParameter: ... Nothing was spent.
     """
     if not all(hasattr(trainer, part) for part in _PARTS) or trainer.train_dataset is None:
         raise InvalidParameter("learning.not_a_trainer", parameter="trainer", spent="nothing")

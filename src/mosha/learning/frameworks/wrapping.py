@@ -257,6 +257,8 @@ def private(
     `rows_collated_apart=True` declares that the loader's own collate_fn treats each example without regard to the
     others; one that pads to the longest of a batch does not.
 
+    `optimizer` and `loader` are PyTorch's; `plan` says rate, clip, noise and how many steps are paid for.
+
     Guarantee:
         As `DPSGD`: batches are drawn by exact coins at the declared rate, each example is clipped by itself, sums are
         exact, and every update is paid by `account.open`, which charges the whole plan here.

@@ -26,7 +26,7 @@ _REGISTERED: dict[type[nn.Module], RowGradients] = {}
 
 
 def register_layer(*kinds: type[nn.Module]) -> Callable[[RowGradients], RowGradients]:
-    """Register a function that knows the gradients of single rows for layers of these kinds; the last one counts.
+    """Register a function that knows the gradients of single rows for layers of these `kinds`; the last one counts.
 
     It takes the layer, a list of its tensors of input and the gradients of its output, and gives for every parameter
     that is trained, of the layer and of what is inside it, a tensor with one gradient a row. Without it such a layer is

@@ -15,7 +15,7 @@ _INSTANCE_NORMS = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 
 
 def mixing_layers(model: nn.Module) -> dict[str, str]:
-    """The layers that mix examples or write something down as they pass, each with its reason.
+    """The layers of `model` that mix examples or write something down as they pass, each with its reason.
 
     >>> from torch import nn
     >>> list(mixing_layers(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))))
@@ -60,7 +60,7 @@ def check_layers(model: nn.Module) -> None:
 
 
 def without_batch_norm(model: nn.Module, *, groups: int = 32) -> nn.Module:
-    """A copy of the model with GroupNorm (at most `groups` groups) for every batch norm, without running statistics.
+    """A copy of `model` with GroupNorm (at most `groups` groups) for every batch norm, without running statistics.
 
     >>> from torch import nn
     >>> without_batch_norm(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)))[1]

@@ -117,7 +117,7 @@ class DescentModel(Estimator):
         return self.with_weights(release.value, features)
 
     def with_weights(self, weights: Floats, features: int) -> Self:
-        """Take over weights that were released before: post-processing."""
+        """Take over `weights` that were released before: post-processing."""
         rows = self.rows(features)
         if np.shape(weights) != (rows.width, self._outputs()):
             raise InvalidParameter("learning.weights_of_other_shape")

@@ -120,6 +120,9 @@ class GaussianClasses(Estimator):
 
     `shared` is how much of the covariance is that of all classes together, which has less noise.
 
+    `classes` are the declared labels, `norm` is the length to which examples are cut. The price is `epsilon` with
+    `delta`, or `rho`, or `mu`; `unit` is `Example()` by default.
+
     Guarantee:
         `fit` releases `ClassMoments` with Gaussian noise, once; everything else is post-processing.
 
@@ -213,7 +216,7 @@ class GaussianClasses(Estimator):
         return float((label_codes(self.predict(X), tuple(self.classes)) == codes)[codes >= 0].mean())
 
     def sample(self, count: int, *, of: object, generator: np.random.Generator | None = None) -> Floats:
-        """Made-up examples of one class: post-processing, as many as one likes, from any generator."""
+        """Examples `of` one class, `count` of them, made up with any `generator`: post-processing."""
         self._check_fitted()
         number = positive_integer("count", count)
         if of not in tuple(self.classes):

@@ -21,7 +21,7 @@ __all__ = ["Categories", "Columns", "Cuts", "Range"]
 
 @dataclass(frozen=True)
 class Categories:
-    """One indicator for each declared value; any other value has none.
+    """One indicator for each of the declared `values` of a `column`; any other value has none.
 
     >>> import numpy as np
     >>> Categories(["a", "b"]).features(np.array(["b", "c"], object)).tolist()
@@ -40,12 +40,13 @@ class Categories:
         return len(self.values)
 
     def features(self, column: object) -> NDArray[np.float64]:
+        """One column of features for each value."""
         return _indicators(label_codes(column, self.values), self.width)
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """One indicator for each interval between declared cuts, the outer ones open; missing values have none.
+    """An indicator for each interval of a `column` between cuts `at`, the outer ones open; missing values have none.
 
     >>> import numpy as np
     >>> Cuts(18, 65).features(np.array([10.0, 70.0])).tolist()
@@ -64,13 +65,14 @@ class Cuts:
         return len(self.at) + 1
 
     def features(self, column: object) -> NDArray[np.float64]:
+        """One column of features for each interval."""
         values = to_numbers(column)
         return _indicators(np.where(np.isnan(values), -1, np.searchsorted(self.at, values, side="right")), self.width)
 
 
 @dataclass(frozen=True)
 class Range:
-    """A number from -1 to 1 for the declared range; missing values stand in the middle.
+    """A number from -1 to 1 for a `column` from `low` to `high`, as declared; missing values stand in the middle.
 
     >>> import numpy as np
     >>> Range(0, 10).features(np.array([0.0, 5.0, 20.0])).ravel().tolist()
@@ -90,6 +92,7 @@ class Range:
         return 1
 
     def features(self, column: object) -> NDArray[np.float64]:
+        """One column of features."""
         values = to_numbers(column)
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         scaled = (np.clip(values, self.low, self.high) - middle) / half
@@ -108,7 +111,7 @@ def _indicators(codes: NDArray[np.intp], width: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Columns:
-    """A public schema: which columns a model reads, and how each becomes features.
+    """A public schema: which `columns` a model reads, and how each becomes features.
 
     Guarantee:
         A row of `matrix` is a function of that row of the table and of the schema; its Euclidean norm is at most
@@ -144,7 +147,7 @@ class Columns:
 
     @np.errstate(all="ignore")
     def matrix(self, table: Any) -> NDArray[np.float64]:
-        """The features of a table: columns by name (a dict, a data frame)."""
+        """The features of a `table`: columns by name (a dict, a data frame)."""
         known = list(table.keys()) if hasattr(table, "keys") else list(getattr(table, "columns", []))
         missing = [name for name, _ in self.columns if name not in known]
         if missing:

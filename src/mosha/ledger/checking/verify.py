@@ -51,6 +51,9 @@ TABLES = ("accounts", "lanes", "payments", "steps", "failures", "purchases")
 class Report:
     """What `Ledger.verify` found; `problems` is empty for a book that is well, `notes` say what was not looked at.
 
+    The book has so many `entries` and ends at `head`; `replayed` is the state that they lead to, and `last_at` the time
+    of the last one.
+
     >>> import mosha
     >>> found = mosha.Ledger.memory().verify()
     >>> found.ok, found.problems
@@ -80,6 +83,7 @@ class Report:
         return self.ok
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data, for programs."""
         found = {"ok": self.ok, "entries": self.entries, "head": str(self.head)}
         return found | {"problems": list(self.problems), "notes": list(self.notes)}
 

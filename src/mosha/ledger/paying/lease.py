@@ -45,6 +45,9 @@ class Lease(Account):
 
     It keeps no answers and takes no keys, and only the process that took it may use it.
 
+    `event` is the slice that is paid now, from `storage`, by `payers`, for `unit`; `scope` names the accounts that
+    lease.
+
     >>> import mosha
     >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
     >>> with account.lease(mosha.events.Pure(epsilon=0.5)) as lease:

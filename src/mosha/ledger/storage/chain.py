@@ -38,6 +38,8 @@ def canonical(value: object) -> str:
 class Head:
     """The last row of a book: who knows it can tell later whether anything before it was changed.
 
+    `sequence` is its place, and `hash` chains it to all rows before it.
+
     >>> Head.parse(str(Head(0, "0" * 64))) == GENESIS
     True
     """
@@ -50,6 +52,7 @@ class Head:
 
     @staticmethod
     def parse(text: str) -> Head:
+        """The head that `str(head)` wrote as `text`."""
         if not isinstance(text, str) or not re.fullmatch(r"\d{1,18}:[0-9a-f]{64}", text):
             raise InvalidParameter("ledger.bad_head", parameter="head")
         sequence, digest = text.split(":")
@@ -62,6 +65,8 @@ GENESIS = Head(0, "0" * 64)
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One row of the book; `at` is in microseconds since 1970, `body` is canonical JSON.
+
+    `sequence` counts rows from 1, `kind` is one word, and `hash` chains the row to the one before it.
 
     >>> Entry(sequence=1, at=0, kind="note", body='{"topic":"look"}', hash="").content()
     {'topic': 'look'}
@@ -83,6 +88,7 @@ class Entry:
         return f"{self.sequence}-{self.hash[:12]}"
 
     def content(self) -> Content:
+        """What the row says, as plain data."""
         loaded: dict[str, Any] = json.loads(self.body)
         return loaded
 

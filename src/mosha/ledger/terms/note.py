@@ -52,14 +52,17 @@ class Note:
 
     @staticmethod
     def of_row(row: Sequence[Any]) -> Note:
+        """The note of a row as a database gives it."""
         return Note.of(Entry(*row))
 
     @staticmethod
     def of(entry: Entry) -> Note:
+        """The note that a row of the book holds."""
         said = entry.content()
         return Note(entry.sequence, entry.at, said["topic"], said["content"], said.get("about"), entry.hash)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data, for programs."""
         described = {"entry": self.entry, "at": as_text(self.at), "topic": self.topic, "content": self.content}
         return described | ({} if self.about is None else {"about": self.about})
 

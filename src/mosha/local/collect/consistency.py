@@ -17,7 +17,7 @@ __all__ = ["consistent"]
 
 @explain_wrong_calls
 def consistent(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest shares that are not negative and sum to one (Norm-Sub): post-processing, free.
+    """The nearest to these `shares` that are not negative and sum to one (Norm-Sub): post-processing, free.
 
     One number is taken off all shares and what falls below zero is set to zero. This is the projection onto a convex
     set that holds the truth, so the distance to the truth never grows.

@@ -70,7 +70,7 @@ class Hitters(Shown):
         return self.counts / self.people
 
     def error(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """The half-width of the error bar of each count, each value on its own."""
+        """The half-width of the error bar of each count at `confidence`, each value on its own."""
         return deviations(confidence) * self.deviations
 
     def look_up(self, value: object, *, confidence: float = 0.95) -> Interval:
@@ -89,7 +89,7 @@ class Hitters(Shown):
         return Interval(float(count[0]), deviations(confidence) * float(deviation[0]), (0.0, float(self.people)))
 
     def table(self, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """One row a value."""
+        """One row a value, its error bar at `confidence`."""
         columns = zip(self.values, self.counts.tolist(), self.error(confidence).tolist(), strict=True)
         return [{"value": value, "count": count, "error": error} for value, count, error in columns]
 

@@ -33,7 +33,10 @@ _MOST_WORK = 1 << 16  # of a collector for each report
 
 @dataclass(frozen=True)
 class Choice:
-    """The protocol that was chosen, the ones that were not, and the reason in words.
+    """The `protocol` that was chosen, the ones that were not, and the reason in words.
+
+    `considered` are those within `bytes_per_report`, the best first; others are `too_long`, or `too_costly` for the
+    collector.
 
     >>> chosen = best(size=4, epsilon=1)
     >>> chosen.protocol in chosen.considered
@@ -71,7 +74,7 @@ class Choice:
 
 @explain_wrong_calls
 def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
-    """The protocol with the least error for `size` values whose reports fit in `bytes_per_report`.
+    """The protocol with the least error at `epsilon` for `size` values whose reports fit in `bytes_per_report`.
 
     Protocols whose collector would work through more than 65,536 values for every short report are left out.
 

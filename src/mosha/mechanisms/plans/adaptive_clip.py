@@ -50,6 +50,6 @@ class AdaptiveClip:
             object.__setattr__(self, "count_noise", positive("count_noise", self.count_noise))
 
     def follow(self, clip: float, share_within: float) -> float:
-        """The clip after a step in which this (noisy) share of contributions was within `clip`."""
+        """The clip after a step in which the (noisy) share `share_within` of contributions was within `clip`."""
         share = min(max(share_within, 0.0), 1.0)
         return min(max(clip * math.exp(-self.rate * (share - self.quantile)), _SMALLEST), _LARGEST)

@@ -76,7 +76,7 @@ class Sampling(ABC):
         """The expected number of units in a step, of the `population` that was planned with."""
 
     def price_step(self, event: Event, population: int) -> Event:
-        """The price of `event` on the units of one step."""
+        """The price of `event` on the units of one step, of a declared `population`."""
         del population
         return event
 
@@ -94,7 +94,7 @@ class FreshSampling(Sampling):
 
     @abstractmethod
     def places(self, present: Sequence[Hashable], population: int, number: int, rng: Rng) -> Indices:
-        """The places, in `present`, of the units of step `number` (the first is 1), from secure randomness."""
+        """The places, in `present`, of the units of step `number` (from 1), of a declared `population`, by `rng`."""
 
     def draw(self, present: Sequence[Hashable], population: int, number: int, rng: Rng) -> list[Hashable]:
         """The units of step `number` themselves."""
@@ -204,7 +204,7 @@ class Shuffled(Sampling):
         return -(-steps // self.batches)
 
     def assign(self, population: int, rng: Rng) -> Indices:
-        """The batch of each unit in one epoch (private: it says who is in which batch)."""
+        """The batch of each unit of `population` in one epoch, from `rng` (private: it says who is in which batch)."""
         return uniform(self.batches, population, rng=rng)
 
 

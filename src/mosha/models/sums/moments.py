@@ -30,6 +30,8 @@ class MomentSums(RowSums):
     With `classes` the target says which class an example adds to; else `target` of the features may be the target
     itself (the last one), and all examples are of one class. `norm` shortens each example (features from -1 to 1).
 
+    `seconds` says which second moments are summed: all "products", the "squares" alone, or "none".
+
     Guarantee:
         An example is a whole x, |x_i| <= R and |x|^2 <= K R^2 (K = p without `norm`). It adds to one class R^2, R x,
         x_i x_j (i < j) and x_i^2 - R^2 / 2. With u = (x/R)^2, S = sum u <= K, Q = sum u^2 <= S, the squared norm over
@@ -149,9 +151,11 @@ class MomentSums(RowSums):
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Noisy numbers, sums and second moments of each class; `deviation` is that of the noise on every sum.
+    """Noisy `counts`, sums and second moments of each class; `deviation` is that of the noise on every sum.
 
     A square is its sum from the middle plus half of the count, so its noise has 5/4 of the variance.
+
+    `firsts` are the sums of the features, `seconds` those of their products.
 
     >>> Moments(np.array([4.0]), np.zeros((1, 2)), np.zeros((1, 2, 2)), deviation=1.0).counts.tolist()
     [4.0]

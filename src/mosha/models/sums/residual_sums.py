@@ -62,6 +62,9 @@ class BinCounts(RowSums):
 class ResidualSums(RowSums):
     """The sums of residuals in each leaf (a run of bins) of one feature, for public scores of all bins.
 
+    `loss` has so many `outputs`; the score of an example is `start` plus, for each feature, the entry of `scores` for
+    its bin. `feature` is the one whose bins fall into `leaves` leaves, as `leaf_of_bin` says.
+
     Guarantee:
         An example's score is a sum of whole numbers from a public table, its residual a function of score and target
         alone (`losses`), clipped to a norm of `clip` steps, and is added to one leaf: squared l2 norm at most

@@ -54,7 +54,7 @@ def _encode(context: tuple[str | int | bytes, ...]) -> bytes:
 
 @final
 class KeyedRandom:
-    """The secret stream that belongs to (key, context): the same pair gives the same bytes, for ever.
+    """The secret stream that belongs to (key, `context`): the same pair gives the same bytes, for ever.
 
     A release that was interrupted after it was paid for can be made again, bit for bit, without a
     second payment: derive the generator from the ledger's key and the receipt's identity.

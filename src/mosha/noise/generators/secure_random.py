@@ -84,7 +84,7 @@ class _Pool:
 
 @final
 class SecureRandom:
-    """Random bytes that nobody outside the process can predict, and that no seed can repeat.
+    """Random bytes that nobody outside the process can predict, and that no `seed` can repeat: one is refused.
 
     Guarantee:
         Each byte is handed out once: to one caller, one thread, one process. Requests above 512 bytes

@@ -64,6 +64,8 @@ def timestamp(value: Any) -> float:
 class Clock:
     """Rows with time stamps into batches of one step each, with rows that come late by no more than `lateness`.
 
+    Steps begin at `start` and take `every` so long ("5min", or seconds); `column` holds the time of a row.
+
     >>> clock = Clock(start=0, every="1min", column="t", lateness="1min")
     >>> clock.add([{"t": 5, "id": "a"}, {"t": 70, "id": "b"}])
     >>> [batch["id"] for batch in clock.close_until(60 + 60)]
@@ -84,16 +86,16 @@ class Clock:
         self._columns: dict[str, None] = dict.fromkeys([column])
 
     def declare(self, columns: Iterable[str]) -> None:
-        """Say which columns rows have: batches have them all, also where nobody came."""
+        """Say which `columns` rows have: batches have them all, also where nobody came."""
         self._columns |= dict.fromkeys(columns)
 
     def step_of(self, time: object) -> int:
-        """The step (0 is the first) that a time lies in; negative before the start, -1 for no time at all."""
+        """The step (0 is the first) that `time` lies in; negative before the start, -1 for no time at all."""
         number = (timestamp(time) - self.start) / self.every
         return math.floor(number) if abs(number) < 2.0**60 else -1
 
     def add(self, rows: object) -> None:
-        """Take rows (dicts), or columns by name; each waits for its step. A row without a time is left out, alone.
+        """Take `rows` (dicts), or columns by name; each waits for its step. A row without a time is left out, alone.
 
         Columns by name or a data frame that lack the clock's column are a DataError, as their header is public. Of
         single rows nothing is told: where none has the column, all are left out, so spell it as the rows do.

@@ -20,6 +20,8 @@ class Epochs:
 
     One very long horizon has a smaller error (see `best`) and one price; epochs suit whoever pays as time goes by.
 
+    `make(steps)` makes the stream of an epoch, and `account` pays for it.
+
     Guarantee:
         A unit that is one event lies in one epoch; the account adds up what is paid for all of them, which covers units
         that come back. What is carried over is an answer, and adding answers is post-processing.
@@ -41,7 +43,7 @@ class Epochs:
         self._last: Any = 0
 
     def step(self, data: object) -> Release:
-        """The sum of all steps so far; a new epoch is opened, and paid for, when the last one is full."""
+        """The sum of all steps so far, this one with `data`; a new epoch is opened, and paid for, when one is full."""
         if isinstance(data, Batches):
             raise InvalidParameter("streams.epochs_one_step", spent="nothing")
         if self._run is None or self._run.remaining == 0:

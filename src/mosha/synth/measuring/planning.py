@@ -43,7 +43,7 @@ class Workload:
 
 @explain_wrong_calls
 def rollup(*columns: str) -> list[tuple[str, ...]]:
-    """The grouping sets of SQL's ROLLUP, for `Table.marginals(sets=...)`: all columns, then one less each time.
+    """The grouping sets of SQL's ROLLUP, for `Table.marginals(sets=...)`: all `columns`, then one less each time.
 
     >>> rollup("region", "town")
     [('region', 'town'), ('region',), ()]
@@ -53,7 +53,7 @@ def rollup(*columns: str) -> list[tuple[str, ...]]:
 
 @explain_wrong_calls
 def cube(*columns: str) -> list[tuple[str, ...]]:
-    """The grouping sets of SQL's CUBE, for `Table.marginals(sets=...)`: every choice of the columns.
+    """The grouping sets of SQL's CUBE, for `Table.marginals(sets=...)`: every choice of the `columns`.
 
     >>> cube("sex", "job")
     [('sex', 'job'), ('sex',), ('job',), ()]

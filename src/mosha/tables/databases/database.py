@@ -33,7 +33,7 @@ FILES = (".parquet", ".csv", ".tsv", ".csv.gz", ".csv.zst")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Database(Shown):
-    """Tables behind frosted glass, and public ones beside them.
+    """The `tables` behind frosted glass, and public ones beside them.
 
     `database.query(sql, epsilon=...)` asks all of them, `database["orders"]` is one of them for the verbs.
 
@@ -74,11 +74,14 @@ class Database(Shown):
         return {name: table.links.path for name, table in self.tables.items() if isinstance(table, Table)}
 
     def query(self, sql: str, /, **options: Any) -> Answer | str:
-        """Answer a SELECT about the tables; the options are those of `mosha.query`."""
+        """Answer a SELECT (`sql`) about the tables; the `options` are those of `mosha.query`."""
         return query(sql, tables=self.tables, **options)
 
     def explain(self, sql: str, /, **options: Any) -> str:
-        """How each person is found and bounded, and the SQL that would run with its price; nothing is spent."""
+        """How each person is found and bounded, and the SQL that would run with its price; nothing is spent.
+
+        `sql` and `options` are those of `mosha.sql.explain`.
+        """
         return explain(sql, tables=self.tables, **options)
 
 

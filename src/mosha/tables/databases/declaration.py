@@ -65,7 +65,7 @@ class DeclaredTable:
 
 @dataclass(frozen=True)
 class DatabaseDeclaration:
-    """All that is said of a database.
+    """All that is said of a database: its `persons` (each with a key) and its `tables`, by name.
 
     >>> said = {"persons": {"client": {"key": "client.id"}}, "tables": {"client": {"rows_of": "client"}}}
     >>> read_database_declaration(said).tables["client"].rows_of
@@ -78,7 +78,7 @@ class DatabaseDeclaration:
 
 @explain_wrong_calls
 def read_database_declaration(said: object) -> DatabaseDeclaration:
-    """The declaration that plain data or a YAML, TOML or JSON file describe.
+    """The declaration that is `said` by plain data or by a YAML, TOML or JSON file.
 
     >>> said = {"persons": {"customer": {"key": "customer.id"}}, "tables": {"customer": {"rows_of": "customer"}}}
     >>> list(read_database_declaration(said).tables)

@@ -69,7 +69,7 @@ class Aggregate:
     """
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns that are not there or have the wrong type."""
+        """Refuse columns that are not in `schema` or have the wrong type."""
         for measured in self.numbers():
             measured.check(schema)
 
@@ -78,7 +78,7 @@ class Aggregate:
         return ()
 
     def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
-        """With the ranges that were bought or declared."""
+        """With the `ranges` that were bought or declared."""
         del ranges
         return self
 

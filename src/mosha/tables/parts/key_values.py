@@ -101,7 +101,7 @@ def _edges(edges: Sequence[float]) -> list[float]:
 
 @explain_wrong_calls
 def intervals(edges: Sequence[float]) -> list[str]:
-    """The names of the intervals between edges; the last one holds both of its ends.
+    """The names of the intervals between `edges`; the last one holds both of its ends.
 
     >>> intervals([0, 18, 65])
     ['[0, 18)', '[18, 65]']
@@ -113,7 +113,7 @@ def intervals(edges: Sequence[float]) -> list[str]:
 
 @explain_wrong_calls
 def interval(column: object, edges: Sequence[float]) -> Expression:
-    """The name of the interval in which a number lies; NULL outside: a key for `group_by`.
+    """The name of the interval between `edges` in which `column` lies; NULL outside: a key for `group_by`.
 
     >>> interval("age", [0, 18])
     (case when ("age" < 0.0) then null:text when ("age" <= 18.0) then '[0, 18]' else None)
@@ -128,9 +128,11 @@ def interval(column: object, edges: Sequence[float]) -> Expression:
 
 @explain_wrong_calls
 def date_range(first: date, last: date, *, by: DateStep = "day") -> list[date]:
-    """The first days of all days, weeks (from Monday), months, quarters or years that meet [first, last].
+    """The first days of all days, weeks (from Monday), months, quarters or years that meet [`first`, `last`].
 
     They are the values of `col(name).truncate(by)` for a column of dates.
+
+    `by` is "day", "week", "month", "quarter" or "year".
 
     >>> date_range(date(2024, 1, 15), date(2024, 3, 1), by="month")
     [datetime.date(2024, 1, 1), datetime.date(2024, 2, 1), datetime.date(2024, 3, 1)]

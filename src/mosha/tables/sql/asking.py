@@ -106,6 +106,9 @@ def explain(
 
     Takes what `query` takes, but for what concerns a payment.
 
+    Takes what `query` takes, but for what concerns a payment: `sql`; `epsilon` (with `delta`) or `rho`; `ranges`,
+    `keys`, `bars`; `tables` or `named` ones.
+
     >>> import mosha
     >>> visits = mosha.protect({"days": [3, 5, 2]}, unit=mosha.Row())
     >>> print(explain("SELECT COUNT(*) FROM visits", epsilon=1, visits=visits).splitlines()[1])

@@ -173,6 +173,8 @@ def statement(
 ) -> Statement:
     """Check a SELECT and turn it into a question; nothing is read and nothing is spent.
 
+    `sql`, `tables`, `ranges`, `keys` and `bars` are those of `mosha.query`.
+
     >>> import mosha
     >>> visits = mosha.protect({"days": [3, 5, 2]}, unit=mosha.Row())
     >>> list(statement("SELECT COUNT(*) AS n FROM visits", {"visits": visits}).question.aggregates)
