@@ -51,13 +51,11 @@ class Audit(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """What is known after a step, all of it public.
+    """What is known after step `number` of `steps`, all of it public.
 
     `loss` is the noisy mean of clipped losses, where the plan declared `loss_at_most`; the exact loss of a private
-    batch is not public and is never shown. `skipped` says why an update was not made, where it was not.
-
-    `number` of `steps` is over, with the `clip` that was in force; `seconds_left` is how long the rest may take, `plan`
-    prices them.
+    batch is never shown. `clip` was in force; `skipped` says why an update was not made, where it was not;
+    `seconds_left` is how long the rest may take, and `plan` prices it.
 
     >>> Step(number=1, steps=2, loss=None, clip=1.0, seconds_left=0.0, skipped=None, plan=None).number
     1
