@@ -491,7 +491,7 @@ def _normals(stage, pairs):
         return
     ((event, _),) = stage.event.parts()
     for a, b in pairs:
-        each = np.sqrt((moved(a, b) ** 2).sum(axis=0)) / a.scale
+        each = np.sqrt((moved(a, b) ** 2).sum(axis=None if stage.shared else 0)) / a.scale
         yield "normal noise", float(each.max(initial=0.0)) * event.noise_multiplier
     yield "draws of normal noise", float(len(pairs))
 

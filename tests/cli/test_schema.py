@@ -28,6 +28,22 @@ def test_a_draft_holds_the_header_and_nothing_of_rows(tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_whose_a_row_is_is_not_guessed_where_no_name_says_it(tmp_path, capsys):
+    """`idp` of RAND's experiment is a flag of its insurance; it was drafted as the person."""
+    data = tmp_path / "randhie.csv"
+    data.write_text("plan,idp,zper\n1,0,125024\n")
+    assert main(["schema", "draft", str(data)]) == 0
+    assert main(["schema", "check", str(data)]) == 1
+    assert "whose presence is hidden" in capsys.readouterr().out
+    (tmp_path / "randhie.schema.yaml").unlink()
+    assert main(["schema", "draft", str(data), "--person", "nobody"]) == 1
+    assert main(["schema", "draft", str(data), "--person", "zper"]) == 0
+    assert Declaration.of(tmp_path / "randhie.schema.yaml").unit.column == "zper"
+    capsys.readouterr()
+    assert main(["schema", "check", str(data)]) == 0
+    assert "plan, idp: no keys" in capsys.readouterr().out
+
+
 def test_a_public_sample_may_be_looked_at(tmp_path):
     (tmp_path / "sample.csv").write_text(HEADER + "s1,A,3\ns2,B,9\n")
     out = tmp_path / "own.yaml"

@@ -24,6 +24,7 @@ UNITS = [
     mosha.Row(),
     mosha.Row(at_most=3),
     mosha.Row(neighbours="replace-one"),
+    mosha.Row(at_most=3, neighbours="replace-one"),
     mosha.Person("who", at_most=2),
     mosha.Person("who", at_most=2, neighbours="replace-one"),
     mosha.Person("who", groups=2, per_group=3),
@@ -54,8 +55,6 @@ def neighbours(unit, generator):
         others = [(i, *row[1:]) for i, row in enumerate(others)]
         owned = [rows[: unit.at_most] for rows in owned]
     if unit.neighbours == "replace-one":
-        if isinstance(unit, mosha.Row):
-            owned = [rows[:1] for rows in owned]
         return others + owned[0], others + owned[1]
     return others + owned[0], others
 
@@ -71,6 +70,8 @@ def questions(table):
     yield grouped.aggregate(**numbers)
     yield table.aggregate(**numbers)
     yield grouped.sum("cost", between=(-10, 5))
+    yield table.mean("days", between=(0, 30))
+    yield table.compute(days=mosha.col("days").coalesce(3)).mean("days", between=(-5, 30))
     if isinstance(table.unit, mosha.Person):
         yield grouped.persons()
 
@@ -84,9 +85,15 @@ def moved(first, second, budget, key):
             totals = answer(part.question(question.frame, part.limits.norm, key)[0])
             columns = [np.asarray(totals[name]).astype(object) for name in part.values]
             exact.append(np.array([c if len(c) == groups else [0] * groups for c in columns]))
-        reach = part.reach(first.frame, part.limits.norm)
-        share = np.abs(exact[0] - exact[1]).astype(float) / np.array(reach, float)[:, None]
-        yield share.max(axis=0).sum() if isinstance(part.noise, BoxNoise) else math.sqrt((share**2).sum(axis=1).max())
+        change = np.abs(exact[0] - exact[1]).astype(float)
+        reach = np.array(part.reach(first.frame, part.limits.norm), float)
+        assert not change[reach == 0].any()
+        share = change[reach > 0] / reach[reach > 0][:, None]
+        together = None if part.noise.shared else 1
+        if isinstance(part.noise, BoxNoise):
+            yield share.sum() if part.noise.shared else share.max(axis=0, initial=0.0).sum()
+        else:
+            yield math.sqrt((share**2).sum(axis=together).max(initial=0.0))
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)

@@ -30,7 +30,7 @@ def draft(
     encoding: Encoding = None,
     person: Annotated[
         str | None,
-        typer.Option(help="Draft a whole database, from the key that identifies a person, such as customer.id."),
+        typer.Option(help="The column that says whose a row is; for a whole database its key, such as customer.id."),
     ] = None,
     public_sample: Annotated[
         str | None, typer.Option(help="A PUBLIC CSV file of the same columns, whose values may be looked at.")
@@ -42,16 +42,17 @@ def draft(
     from mosha.tables.drafting import draft_declaration  # noqa: PLC0415
 
     place = out or _place_beside(data)
-    if person is None:
-        text = draft_declaration(data, table=table, encoding=encoding, sample=public_sample)
+    whole = person is not None and "." in person
+    if not whole:
+        text = draft_declaration(data, table=table, encoding=encoding, sample=public_sample, person=person)
     elif table is None and encoding is None and public_sample is None:
-        text = draft_database(data, person=person)
+        text = draft_database(data, person=str(person))
     else:
         raise InvalidParameter("cli.draft_of_database", parameter="--person")
     _write_new(place, text)
     if as_json:
         write_json({"file": str(place)})
-    elif person is None:
+    elif not whole:
         typer.echo(say("cli.schema_drafted", path=str(place), data=data))
     else:
         typer.echo(say("cli.database_drafted", path=str(place)))
@@ -69,7 +70,7 @@ def check(
     """Say what a declaration lacks, and what each choice in it means; the exit code is 1 where something is missing."""
     from mosha.connect import source  # noqa: PLC0415
     from mosha.tables.declaration import ENDINGS, Declaration, beside  # noqa: PLC0415
-    from mosha.tables.drafting import check_declaration  # noqa: PLC0415
+    from mosha.tables.drafting import check_declaration, gather_advice  # noqa: PLC0415
 
     if data.endswith(tuple(f".schema{ending}" for ending in ENDINGS)):
         raise InvalidParameter("cli.check_takes_data", parameter="data", path=data, spent="nothing")
@@ -79,7 +80,7 @@ def check(
     if as_json:
         write_json({"advice": [vars(each) for each in advice], "complete": not any(each.missing for each in advice)})
     else:
-        for each in advice:
+        for each in gather_advice(advice):
             typer.echo(f"{'!' if each.missing else '-'} {each.text}")
     if any(each.missing for each in advice):
         raise typer.Exit(1)
@@ -101,20 +102,19 @@ def start(
     from mosha.connect import source  # noqa: PLC0415
     from mosha.reports import draft_report  # noqa: PLC0415
     from mosha.tables.declaration import Declaration  # noqa: PLC0415
-    from mosha.tables.drafting import draft_declaration  # noqa: PLC0415
+    from mosha.tables.drafting import draft_declaration, guess_person  # noqa: PLC0415
 
     names = list(source(data, encoding=encoding).schema)
     if not as_json:
         typer.echo(say("cli.start_columns", columns=names))
-    whose = person or typer.prompt(say("cli.start_person"), default=names[0])
+    whose = person or typer.prompt(say("cli.start_person"), default=guess_person(names))
     if whose not in names:
         raise InvalidParameter("cli.start_no_column", parameter="--person", columns=names)
     most = at_most or int(typer.prompt(say("cli.start_at_most"), default="5"))
     price = epsilon or float(typer.prompt(say("cli.start_epsilon"), default="1.0"))
     place = _place_beside(data)
-    text = draft_declaration(data, encoding=encoding).splitlines()
-    text[1] = f'unit: {{person: "{whose}", at_most: {most}}}'
-    _write_new(place, "\n".join(text) + "\n")
+    text = draft_declaration(data, encoding=encoding, person=whose)
+    _write_new(place, text.replace("at_most: 5}", f"at_most: {most}}}", 1))
     declared = Declaration.of(place)
     name = Path(data).name.split(".")[0]
     report = Path(data).with_name(f"{name}.report.yaml")

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mosha.connect.engines.opening import source as open_source
-from mosha.connect.language.schema import Type
 from mosha.connect.plan.source import Source
+from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
 from mosha.core.unit import Person, Row
 from mosha.tables.declaration import Declaration
 
-__all__ = ["Advice", "check_declaration", "draft_declaration"]
+__all__ = ["Advice", "check_declaration", "draft_declaration", "gather_advice", "guess_person"]
 
-PERSON_WORDS = ("patient", "person", "user", "client", "customer", "member", "card", "device", "pupil", "student", "id")
+PERSON_WORDS = (
+    "patient", "person", "people", "user", "client", "customer", "member", "citizen", "resident", "employee", "pupil",
+    "student", "card", "device", "visitor", "subject", "who", "id",
+    "患者", "病人", "用户", "客户", "学生", "居民", "员工", "会员", "身份证",
+)  # fmt: skip
+"""Whole words of a column's name that say whose a row is; the first that fits."""
+
 MOST_SAMPLE = 2000
 FEW = 12
 
 
 def draft_declaration(
-    place: str | os.PathLike[str], *, table: str | None = None, encoding: str | None = None, sample: str | None = None
+    place: str | os.PathLike[str],
+    *,
+    table: str | None = None,
+    encoding: str | None = None,
+    sample: str | None = None,
+    person: str | None = None,
 ) -> str:
     """The text of a `.schema.yaml`: names and types from the header or the file's own schema, and nothing from rows.
 
@@ -32,44 +44,61 @@ def draft_declaration(
         table: in a database, or the sheet.
         encoding: of a CSV file.
         sample: a *public* CSV file of the same columns, whose values may be looked at for types, ranges and keys.
+        person: the column that says whose a row is; else one whose name says so, or the draft leaves it open.
     """
     opened = open_source(place, table=table, encoding=encoding)
     known = _look_at_sample(sample) if sample else {}
     names = list(opened.schema)
-    person = _guess_person(names)
+    if person is not None and person not in names:
+        raise InvalidParameter("tables.draft_no_column", parameter="person", column=person, columns=names)
+    whose = person or guess_person(names)
+    columns = [_write_column(opened, name, known.get(name, {}), whose) for name in names]
     lines = [
         f"# {say('tables.draft_public')}",
-        f"unit: {{person: {_quote(person)}, at_most: 5}}  # {say('tables.draft_unit')}",
+        _write_unit(whose, guessed=person is None),
+        *([f"# {say('tables.draft_type')}"] if any(name in opened.schema.loose for name in names) else []),
+        *([f"# {say('tables.draft_between')}"] if len(known) < len(names) else []),
         "columns:",
-        *(_write_column(opened, name, known.get(name, {}), person) for name in names),
+        *columns,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _guess_person(names: list[str]) -> str:
-    """The column whose *name* looks like a person's; the first one otherwise."""
-    scored = [(word in name.lower(), name) for word in PERSON_WORDS for name in names]
-    return next((name for fits, name in scored if fits), names[0] if names else "person")
+def guess_person(names: list[str]) -> str | None:
+    """The column whose *name* says that it tells whose a row is, or None: which column that is cannot be guessed.
+
+    >>> guess_person(["year", "patientId"]), guess_person(["idp", "width"])
+    ('patientId', None)
+    """
+    words = {name: _split_words(name) for name in names}
+    return next((name for word in PERSON_WORDS for name in names if word in words[name]), None)
 
 
-def _write_column(opened: Source, name: str, seen: Mapping[str, Any], person: str) -> str:
-    kind = opened.schema[name]
-    loose = name in opened.schema.loose
-    said = {"type": str(seen.get("type", kind))}
+def _split_words(name: str) -> set[str]:
+    """The words of a column's name, in lower case, without an s at the end; of Chinese, all that it contains."""
+    latin = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    found = {word.lower() for word in latin} | {word.lower().removesuffix("s") for word in latin}
+    return found | {word for word in PERSON_WORDS if not word.isascii() and word in name}
+
+
+def _write_unit(person: str | None, *, guessed: bool) -> str:
+    if person is None:
+        return f"# unit: {{person: ..., at_most: 5}}  # {say('tables.draft_whose')}"
+    said = f"{say('tables.draft_unit')}{say('tables.draft_guessed') if guessed else ''}"
+    return f"unit: {{person: {_quote(person)}, at_most: 5}}  # {said}"
+
+
+def _write_column(opened: Source, name: str, seen: Mapping[str, Any], person: str | None) -> str:
+    said = {"type": str(seen.get("type", opened.schema[name]))}
     if "between" in seen and name != person:
         said["between"] = seen["between"]
     if "keys" in seen and name != person:
         said["keys"] = seen["keys"]
-    hint = ""
-    if loose and not seen:
-        hint = f"  # {say('tables.draft_type')}"
-    elif name != person and kind in {Type.INTEGER, Type.REAL} and "between" not in said:
-        hint = f"  # {say('tables.draft_between')}"
     inner = ", ".join(
         f"{field}: {value if field == 'type' else json.dumps(value, ensure_ascii=False)}"
         for field, value in said.items()
     )
-    return f"  {_quote(name)}: {{{inner}}}{hint}"
+    return f"  {_quote(name)}: {{{inner}}}"
 
 
 def _quote(text: str) -> str:
@@ -131,6 +160,19 @@ def check_declaration(declared: Declaration, opened: Source) -> list[Advice]:
     for name in opened.schema:
         found += _check_column(name, declared, opened)
     return found
+
+
+def gather_advice(advice: list[Advice]) -> list[Advice]:
+    """The same advice about many columns as one."""
+    found: dict[tuple[str, bool], list[Advice]] = {}
+    for each in advice:
+        said = each.text.removeprefix(each.column) if each.column else each.text
+        found.setdefault((said, each.missing), []).append(each)
+    gathered = []
+    for (said, missing), alike in found.items():
+        names = ", ".join(each.column for each in alike)
+        gathered.append(Advice(names, f"{names}{said}" if names else said, missing=missing))
+    return gathered
 
 
 def _check_column(name: str, declared: Declaration, opened: Source) -> list[Advice]:

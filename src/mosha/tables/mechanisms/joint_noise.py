@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import Event, compose
+from mosha.core.event import NOTHING, Event, compose
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace, Pure
 from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
@@ -49,11 +49,25 @@ The cells that a correlation looks at count as groups.
 """
 
 
+NoiseKind = Literal["laplace", "box", "gaussian"]
+
+
 class JointNoise(Protocol):
     """Noise on `channels` of at most `groups` groups, whose price does not depend on how far the channels reach."""
 
     @property
     def event(self) -> Event: ...
+
+    @property
+    def channels(self) -> int: ...
+
+    @property
+    def shared(self) -> bool:
+        """Whether one unit's shares of all reaches together are bounded, in place of the greatest of them."""
+
+    @property
+    def kind(self) -> NoiseKind:
+        """What the noise is called."""
 
     def add(self, exact: NDArray[np.generic], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
         """The exact integers (a row for each group, a column for each channel) with noise, in the same units."""
@@ -128,12 +142,14 @@ class BoxNoise:
 
     Guarantee:
         epsilon-differential privacy for units that move channel j in group g by at most reach_j c_g, sum of
-        c_g <= 1: `joint_noise.md`. One channel needs no box: discrete Laplace noise on its integers.
+        c_g <= 1: `joint_noise.md`. One channel needs no box: discrete Laplace noise on its integers. With
+        `shared`, units move channel j in group g by at most reach_j c_jg, all c_jg summing to 1 at most: the same.
     """
 
     epsilon: float
     channels: int
     groups: int
+    shared: bool = False
 
     def __post_init__(self) -> None:
         _check(self._scale)
@@ -145,24 +161,33 @@ class BoxNoise:
         return enlarge_scale((REACH + self.groups) / Fraction(self.epsilon))
 
     @property
+    def _is_laplace(self) -> bool:
+        return self.channels == 1 or self.shared
+
+    @property
     def event(self) -> Event:
-        if self.channels == 1:
-            return DiscreteLaplace(laplace_multiplier(self.epsilon))
-        return Pure(self.epsilon)
+        if not self.channels:
+            return NOTHING
+        return DiscreteLaplace(laplace_multiplier(self.epsilon)) if self._is_laplace else Pure(self.epsilon)
+
+    @property
+    def kind(self) -> NoiseKind:
+        return "laplace" if self._is_laplace else "box"
 
     def add(self, exact: NDArray[np.generic], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
         if self.channels == 1 and reach[0] <= REACH:
             scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
             noisy = np.clip(_hold(exact[:, 0]) + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
             return np.array(noisy, np.float64).reshape(-1, 1)
-        if self.channels == 1:
-            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self.groups))
+        if self._is_laplace:
+            numbers = self.groups * self.channels
+            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (REACH + numbers))
             return _in_units(_in_parts(exact, reach) + discrete_laplace(scale, exact.shape, rng=rng), reach)
         noise = box_noise(self._scale, [1] * self.channels, len(exact), rng=rng)
         return _in_units(_in_parts(exact, reach) + noise, reach)
 
     def deviation(self, reach: float) -> float:
-        d = self.channels
+        d = 1 if self.shared else self.channels
         return reach / self.epsilon * math.sqrt((d + 1) * (d + 2) / 3)
 
     def exceed(self, reach: int, size: float) -> float:
@@ -180,12 +205,37 @@ class BoxNoise:
         tall = np.broadcast_arrays(*(np.abs(np.asarray(term, np.float64)) for term in terms))
         stacked = np.stack(tall, axis=-1)
         flat = stacked.reshape(-1, stacked.shape[-1])
+        slack = 1 + 2.0 * (self.groups + 2) / REACH
+        if self.shared:
+            return (_laplace_widths(flat, confidence) * slack / self.epsilon).reshape(stacked.shape[:-1])
         steps = FINE_SHAPE if len(terms) <= 2 or len(flat) <= FEW_GROUPS else ROUGH_SHAPE
         shapes, which = _shapes(flat, steps)
         each = np.array([_box_width(self.channels, shape, confidence) for shape in shapes])
         widths = each[which] * flat.max(axis=1)
-        slack = 1 + 2.0 * (self.groups + 2) / REACH
         return (widths * slack / self.epsilon).reshape(stacked.shape[:-1])
+
+
+def _laplace_widths(scales: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+    """The quantile of |a X + b Y| for each pair of scales, X and Y independent Laplace variables, rounded up.
+
+    P(|a X + b Y| > w) = (a**2 exp(-w / a) - b**2 exp(-w / b)) / (a**2 - b**2), which grows with b <= a. From 0.999 a
+    on b counts as a, for which the limit is exp(-w / a) (1 + w / (2 a)). A row may also have a single scale.
+    """
+    strict_probability("confidence", confidence)
+    if scales.shape[1] > 2:
+        raise NotImplementedError
+    wide = scales.max(axis=1)
+    ratio = np.divide(scales.min(axis=1), wide, out=np.zeros_like(wide), where=wide > 0)
+    ratio = np.zeros_like(wide) if scales.shape[1] == 1 else ratio
+    near = ratio > 0.999
+    safe = np.where(near | (ratio == 0), 0.5, ratio)
+    low, high = np.zeros_like(wide), np.full_like(wide, 40.0 - 2 * math.log(1 - confidence))
+    for _ in range(60):
+        point = (low + high) / 2
+        apart = (np.exp(-point) - safe**2 * np.exp(-point / safe)) / (1 - safe**2)
+        missed = np.where(near, np.exp(-point) * (1 + point / 2), np.where(ratio == 0, np.exp(-point), apart))
+        low, high = np.where(missed > 1 - confidence, point, low), np.where(missed > 1 - confidence, high, point)
+    return np.asarray(high * wide, np.float64)
 
 
 def _shapes(rows: NDArray[np.float64], steps: int) -> tuple[list[tuple[float, ...]], NDArray[np.int64]]:
@@ -256,12 +306,14 @@ class GaussianNoise:
     Guarantee:
         For units that move channel j in group g by at most reach_j c_g, sum of c_g^2 <= 1, channel j counted in parts
         has l2 sensitivity REACH + sqrt(groups) and costs DiscreteGaussian(m sqrt(d)); the d channels compose to
-        the price of one Gaussian of multiplier m (`joint_noise.md`).
+        the price of one Gaussian of multiplier m (`joint_noise.md`). With `shared`, units move channel j in group g
+        by at most reach_j c_jg, all c_jg^2 summing to 1 at most: one Gaussian of multiplier m on all numbers.
     """
 
     multiplier: float
     channels: int
     groups: int
+    shared: bool = False
 
     def __post_init__(self) -> None:
         _check(self._sigma)
@@ -270,11 +322,11 @@ class GaussianNoise:
 
     @property
     def _sensitivity(self) -> int:
-        return REACH + math.isqrt(self.groups) + 1
+        return REACH + math.isqrt(self.groups * (self.channels if self.shared else 1)) + 1
 
     @property
     def _each(self) -> float:
-        return self.multiplier * math.sqrt(self.channels) * (1 + 2.0**-30)
+        return self.multiplier * math.sqrt(1 if self.shared else max(1, self.channels)) * (1 + 2.0**-30)
 
     @property
     def _sigma(self) -> Fraction:
@@ -282,7 +334,14 @@ class GaussianNoise:
 
     @property
     def event(self) -> Event:
-        return compose([(DiscreteGaussian(self._each, float(self._sensitivity), self.groups), self.channels)])
+        if not self.channels:
+            return NOTHING
+        together, times = (self.groups * self.channels, 1) if self.shared else (self.groups, self.channels)
+        return compose([(DiscreteGaussian(self._each, float(self._sensitivity), together), times)])
+
+    @property
+    def kind(self) -> NoiseKind:
+        return "gaussian"
 
     def add(self, exact: NDArray[np.generic], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
         sizes = [_reach_in_whole_parts(r) for r in reach]

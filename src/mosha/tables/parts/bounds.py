@@ -11,6 +11,7 @@ from typing import Any
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.plan.fixed_rows import is_never_missing, keeps_rows
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
@@ -23,6 +24,7 @@ __all__ = [
     "Norm",
     "bound_question",
     "by_own_norm",
+    "fix_counts",
     "limits_of",
 ]
 
@@ -49,6 +51,8 @@ class Limits:
     twice: bool = False
     finest: int | None = None
     """The most that a norm may be in units of the answers: whoever is in more groups than its square counts nothing."""
+    fixed: bool = False
+    """Whether all neighbours have equally many rows: one row is replaced, and every row of the table is asked about."""
 
     @property
     def automatic(self) -> bool:
@@ -99,6 +103,19 @@ def by_own_norm(values: Sequence[Value]) -> Value | None:
     return single if single is not None and not isinstance(single, Persons) and single.magnitude < _LARGE else None
 
 
+def fix_counts(values: Mapping[str, Value], limits: Limits, relation: Relation) -> dict[str, Value]:
+    """The channels of a question about all rows that no neighbour moves, as counts of all rows.
+
+    Guarantee:
+        With `limits.fixed` neighbours have equally many rows. What is asked in place of a count of a column that is
+        never missing is the count of rows, so that nothing hangs on whether it is missing.
+    """
+    if not limits.fixed:
+        return {}
+    counts = {name: value for name, value in values.items() if isinstance(value, Rows)}
+    return {name: Rows() for name, v in counts.items() if v.of is None or is_never_missing(v.of, relation)}
+
+
 def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | None = None) -> Limits:
     """What the unit's declaration says about one unit's part in this relation.
 
@@ -111,7 +128,8 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | No
             raise InvalidParameter("tables.persons_without_person")
         if changed is None:
             raise UnboundedError("after this join one row can change any number of rows: bound the join.")
-        return Limits(rows=changed * unit.at_most, twice=twice)
+        fixed = twice and unit.at_most == 1 and keeps_rows(relation)
+        return Limits(rows=changed * unit.at_most, twice=twice, fixed=fixed)
     if not isinstance(unit, Person):
         raise InvalidParameter("tables.unit_of_tables", parameter="unit", noun=unit.noun)
     if relation.person is None:

@@ -40,6 +40,9 @@ _BARS = 2.0
 
 _OCTAVES = 20
 _BELOW = 6
+_FEW_ROWS = 8
+"""Up to so many rows every number has a bucket: most tables have a few rows a person, and a whole row more is much."""
+
 _MARKS = 64
 """No histogram has more marks than this."""
 
@@ -59,13 +62,14 @@ def share_for_bounds(groups: int) -> float:
 
 
 def thresholds(unit: int = 1) -> tuple[int, ...]:
-    """Where the buckets of a histogram of norms end, two for each doubling.
+    """Where the buckets of a histogram of norms end, two for each doubling, and at every whole number of a few rows.
 
     Rows are counted from one up; sums whose largest value is `unit` from a small part of that up.
     """
     first = max(1, unit >> _BELOW)
     octaves = _OCTAVES + (unit // first).bit_length() - 1
-    return tuple(sorted({round(first * 2 ** (i / 2)) for i in range(2 * octaves + 1)}))
+    few = range(1, _FEW_ROWS + 1) if unit == 1 else ()
+    return tuple(sorted({round(first * 2 ** (i / 2)) for i in range(2 * octaves + 1)} | set(few)))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any
@@ -22,24 +23,18 @@ from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.mechanisms.shares import noise_multiplier, pure_epsilon
-from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Sum
+from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Mean, Sum
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note, unknown
-from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
+from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, fix_counts, limits_of
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
 
-__all__ = ["Bought", "Sums", "compares_noises", "prefers_gaussian", "share_for_noise", "values_of"]
+__all__ = ["Bought", "Sums", "find_limits", "share_for_noise", "values_of"]
 
 MOST_CHANNELS = 16
-TOO_FEW = 8
-"""In so many groups Gaussian noise cannot be better than the pure kind."""
-
 CERTAIN = 0.95
 """How often what is said to be certain of a bound holds."""
-
-TYPICAL = 50
-"""Rows of a person with much, where nothing is known before the bound is bought."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class Sums:
     Guarantee:
         `Limits.reach` bounds how one unit moves the exact sums, `noise` is made for that reach whatever it is, and
         its event does not depend on it. The choices of a norm and of ranges are paid for by `choice` and `ranges`;
-        they scale data and noise alike.
+        they scale data and noise alike. `fixed` channels are equal on all neighbours (`fix_counts`) and have no noise.
     """
 
     aggregates: Mapping[str, Additive]
@@ -75,6 +70,7 @@ class Sums:
     ranges: RangeChoice | None
     other: GaussianNoise | None = None
     counted: bool = False
+    fixed: Mapping[str, Value] = field(default_factory=dict)
 
     @staticmethod
     def plan(
@@ -99,17 +95,18 @@ class Sums:
         if bought := unknown(aggregates):
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, len(bought))
         left = share_for_noise(frame, aggregates)
+        fixed = {} if frame.split else fix_counts(values, limits, frame.relation)
+        shared = not frame.split and _is_one_mean(aggregates, values.keys() - fixed.keys(), limits)
         noise: JointNoise
+        shape = (len(values) - len(fixed), frame.most_groups, shared)
         if gaussian is None:
-            noise = BoxNoise(pure_epsilon(budget, share * left), len(values), frame.most_groups)
+            noise = BoxNoise(pure_epsilon(budget, share * left), *shape)
         else:
-            multiplier = noise_multiplier(budget, share * left, gaussian=gaussian)
-            noise = GaussianNoise(multiplier, len(values), frame.most_groups)
+            noise = GaussianNoise(noise_multiplier(budget, share * left, gaussian=gaussian), *shape)
         second = None
         if other:
-            multiplier = noise_multiplier(budget, share * left, gaussian=share * left)
-            second = GaussianNoise(multiplier, len(values), frame.most_groups)
-        return Sums(aggregates, limits, noise, choice, ranges, second)
+            second = GaussianNoise(noise_multiplier(budget, share * left, gaussian=share * left), *shape)
+        return Sums(aggregates, limits, noise, choice, ranges, second, fixed=fixed)
 
     @staticmethod
     def check(frame: Frame, aggregates: Mapping[str, Additive]) -> Limits:
@@ -117,11 +114,11 @@ class Sums:
         values = values_of(aggregates)
         if len(values) > MOST_CHANNELS:
             raise InvalidParameter("tables.too_many_sums", sums=len(values), most=MOST_CHANNELS)
-        return _limits(frame, values)
+        return find_limits(frame, values)
 
     @property
     def values(self) -> Mapping[str, Value]:
-        return values_of(self.aggregates)
+        return values_of(self.aggregates) | self.fixed
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -167,7 +164,9 @@ class Sums:
         )
 
     def reach(self, frame: Frame, norm: Norm | None) -> list[int]:
-        return self.limits_at(norm).reach(list(self.values.values()), self.order, norm, split=frame.split)
+        values, split = list(self.values.values()), frame.split or self.noise.shared
+        reach = self.limits_at(norm).reach(values, self.order, norm, split=split)
+        return [0 if name in self.fixed else r for name, r in zip(self.values, reach, strict=True)]
 
     def fill_ranges(self, ranges: Mapping[str, Any]) -> Sums:
         """With the ranges that were bought."""
@@ -237,10 +236,13 @@ class Sums:
         """The exact sums with noise."""
         question, bits = self.question(frame, norm, key)
         totals = answer(question)
-        exact = np.stack([_column(totals[name], frame.groups) for name in self.values], axis=-1)
+        exact = {name: _column(totals[name], frame.groups) for name in self.values}
         reach = self.reach(frame, norm)
-        noisy = np.ldexp(self.noise.add(exact, reach, rng), -bits)
-        return {"channels": noisy.T.tolist(), "reach": [math.ldexp(r, -bits) for r in reach]}
+        channels = {name: exact[name].astype(np.float64).tolist() for name in self.fixed}
+        if moved := {name: r for name, r in zip(self.values, reach, strict=True) if r}:
+            noisy = self.noise.add(np.stack([exact[name] for name in moved], axis=-1), list(moved.values()), rng)
+            channels |= dict(zip(moved, np.ldexp(noisy, -bits).T.tolist(), strict=True))
+        return {"channels": [channels[name] for name in self.values], "reach": [math.ldexp(r, -bits) for r in reach]}
 
     def read_channels(self, noisy: Noisy) -> Channels:
         """The channels that a release holds."""
@@ -277,8 +279,9 @@ class Sums:
 
     def notes(self, noisy: Noisy) -> list[str]:
         noise = self.take(noisy).noise
-        kind = "gaussian" if isinstance(noise, GaussianNoise) else "laplace" if len(self.values) == 1 else "box"
-        notes: list[str] = [make_note(f"tables.note_{kind}", names=", ".join(self.names))]
+        notes: list[str] = [make_note(f"tables.note_{noise.kind}", names=", ".join(self.names))]
+        if self.fixed:
+            notes = [make_note("tables.note_fixed_rows"), *(notes if noise.channels else [])]
         if self.limits.by_person and self.limits.truncation is None:
             tail = noisy.get("tail")
             told = None
@@ -342,6 +345,12 @@ def _write_floor(number: float, *, whole: bool) -> str:
     return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(number):,f}"
 
 
+def _is_one_mean(aggregates: Mapping[str, Additive], moved: AbstractSet[str], limits: Limits) -> bool:
+    """Whether what moves is the count and the sum of one mean, a unit of whole rows being replaced by another."""
+    means = [aggregate for aggregate in aggregates.values() if isinstance(aggregate, Mean)]
+    return limits.twice and not limits.by_person and len(means) > 0 and moved == set(means[0].channels())
+
+
 def _is_own(asked: Sums, aggregate: Sum) -> bool:
     """Whether a sum has a channel of its own, whose parts are scaled down and not moved."""
     return set(aggregate.channels()) <= set(asked.values)
@@ -351,43 +360,17 @@ def _counts_people(values: Mapping[str, Value]) -> bool:
     return any(isinstance(value, Persons) for value in values.values())
 
 
-def _limits(frame: Frame, values: Mapping[str, Value]) -> Limits:
+def find_limits(frame: Frame, values: Mapping[str, Value]) -> Limits:
+    """What bounds one unit's part of these channels."""
     listed = None if frame.keys and frame.only is None else frame.most_groups
     return limits_of(frame.unit, frame.relation, persons=_counts_people(values), groups=listed)
 
 
 def share_for_noise(frame: Frame, aggregates: Mapping[str, Additive]) -> float:
     """What is left of a part's budget for its noise, after bounds and ranges are bought."""
-    automatic = _limits(frame, values_of(aggregates)).automatic
+    automatic = find_limits(frame, values_of(aggregates)).automatic
     bounds = share_for_bounds(frame.most_groups) if automatic else 0.0
     return 1.0 - bounds - (SHARE_FOR_RANGES if unknown(aggregates) else 0.0)
-
-
-def compares_noises(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget) -> bool:
-    """Whether pure and Gaussian noise are compared when the bound is known, and not before.
-
-    Norms of order 1 are at most sqrt(groups) times those of order 2: in few groups the pure kind always wins.
-    """
-    limits = _limits(frame, values_of(aggregates))
-    possible = budget.epsilon is not None and budget.delta > 0 and not limits.twice
-    return possible and limits.automatic and frame.most_groups > TOO_FEW
-
-
-def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float) -> bool:
-    """Whether Gaussian noise has the smaller predicted error, this share of the budget being spent on either."""
-    if not budget.allows_gaussian:
-        return False
-    if budget.epsilon is None:
-        return True
-    values = values_of(aggregates)
-    limits = _limits(frame, values)
-    box = BoxNoise(pure_epsilon(budget, share), len(values), frame.most_groups)
-    gaussian = GaussianNoise(noise_multiplier(budget, share, gaussian=share), len(values), frame.most_groups)
-    if limits.automatic:
-        together = math.sqrt(TYPICAL + TYPICAL**2 / frame.most_groups)
-        return gaussian.deviation(together) < box.deviation(TYPICAL)
-    reach = [limits.reach(list(values.values()), order, limits.norm, split=frame.split)[0] for order in (1, 2)]
-    return gaussian.deviation(reach[1]) < box.deviation(reach[0])
 
 
 def _column(totals: object, groups: int) -> Any:

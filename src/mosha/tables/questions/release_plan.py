@@ -26,8 +26,9 @@ from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.mixed_keys import MixedKeys
 from mosha.tables.parts.part import Frame, Noisy, Part, Rows, Selection
 from mosha.tables.parts.quantiles import Quantile, QuantilesPart, columns_of
-from mosha.tables.parts.sums import Sums, compares_noises, prefers_gaussian, share_for_noise
+from mosha.tables.parts.sums import Sums, share_for_noise
 from mosha.tables.parts.top import TopSelection
+from mosha.tables.questions.kinds_of_noise import compares_noises, prefers_gaussian
 
 __all__ = ["ReleasePlan", "Released", "check_parts", "plan_parts", "plan_release"]
 
