@@ -410,6 +410,21 @@ def test_a_book_of_the_first_edition_says_with_its_next_payment_that_it_is_of_th
     assert ledger.verify().ok
 
 
+@pytest.mark.parametrize(
+    "said", [{"edition": 1}, {"edition": -5}, {"edition": True}, {"edition": "1"}, {"edition": None}, {}]
+)
+def test_no_note_sets_a_book_back_to_an_earlier_edition(rows, said):
+    """Whoever could would write failures that nobody counts, and payments without a lock."""
+    note = follow(rows[-1].head, rows[-1].at, "note", {"topic": "mosha/edition", "content": said})
+    forger = Forger([*rows, note])
+    assert (forger.said.edition, forger.said.problems) == (2, [])
+    payment = forger.payment(lambda p: p.horizon == 3)
+    fail = {"payment": payment.sequence, "step": 2, "claim": payment.claim}
+    assert any("not counted" in problem for problem in forger.forge("fail", fail))
+    claim = {"payment": payment.sequence, "step": 2, "claim": payment.claim + 1}
+    assert any("lock" in problem for problem in forger.forge("claim", claim))
+
+
 def test_a_failure_that_is_not_counted_is_found(place, monkeypatch):
     """On both engines, in a book where it is the first failure."""
     account = (ledger := place.open()).account("visits", unit=PERSON, epsilon=1)
