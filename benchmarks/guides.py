@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ PAGE = HOW_TO / "from-other-libraries.md"
 PEERS = {
     PAGE: {
         "OpenDP": ("opendp[polars]==0.16.0",),
+        "Tumult Analytics": ("tmlt.analytics==0.21.0", "setuptools<81"),
         "SmartNoise SQL": ("smartnoise-sql", "setuptools<81"),
         "PipelineDP": ("pipeline-dp",),
         "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.7.2", "pandas"),
@@ -64,6 +66,7 @@ def run_guide(name: str, requirements: tuple[str, ...], code: str, folder: str) 
     script = Path(folder) / "guide.py"
     script.write_text(code, encoding="utf-8")
     words = [str(python), "-W", "ignore", str(script)]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    settings = os.environ | {"PYSPARK_PYTHON": str(python)}  # Spark's workers need the same environment
+    done = subprocess.run(words, cwd=folder, env=settings, capture_output=True, text=True, check=False)
     told = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()[-1]
     return Row("code of the page runs", name, float(done.returncode == 0), 1.0, theirs=told[:60])

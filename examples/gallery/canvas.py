@@ -59,7 +59,12 @@ class Sheet:
         axes.set_xticks(list(values), [f"{value:g}" for value in values])
         axes.minorticks_off()
 
-    def legend(self, axes: Any, **how: Any) -> None:
+    def legend(self, axes: Any, *, above: bool = False, **how: Any) -> None:
+        """What the colors mean; `above` makes room for it over curves that fill the whole picture."""
+        if above:
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, high + 0.3 * (high - low))
+            how = {"loc": "upper left", "ncol": 2, "columnspacing": 1.2, **how}
         axes.legend(frameon=False, labelcolor=self.look["ink"], fontsize=8, **how)
 
 

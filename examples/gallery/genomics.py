@@ -107,7 +107,7 @@ def draw(found: dict[str, Any], sheet: Sheet) -> None:
         sheet.word("score (standard deviations)", "得分（标准差）"),
         sheet.word("density", "密度"),
     )
-    sheet.legend(right)
+    sheet.legend(right, above=True)
 
 
 if __name__ == "__main__":

@@ -92,8 +92,8 @@ def draw(found: dict[str, Any], sheet: Sheet) -> None:
         right.plot(guess, color=color, lw=1.1, label=sheet.word(*words))
     sheet.title(left, sheet.word("Load, by what is hidden", "总负荷，按隐藏对象"), sheet.word("hour", "小时"), "kW")
     sheet.title(right, sheet.word("Forecast of tomorrow", "明日负荷预测"), sheet.word("hour", "小时"), "kW")
-    sheet.legend(left)
-    sheet.legend(right)
+    sheet.legend(left, above=True)
+    sheet.legend(right, above=True)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def draw(found: dict[str, Any], sheet: Sheet) -> None:
     right.set_ylim(0, 1.02)
     title, up = sheet.word("Singled out by their trace", "被轨迹单独认出的人"), sheet.word("share", "比例")
     sheet.title(right, title, sheet.word("known points", "已知点数"), up)
-    sheet.legend(right, loc="lower right")
+    sheet.legend(right, loc="center right", bbox_to_anchor=(1.0, 0.7))
 
 
 SIZE = {"columns": 3, "size": (9.6, 3.2)}

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.language import phrase, say
@@ -33,6 +34,17 @@ CHINESE_FONTS = (
 def _find_fonts() -> tuple[str, ...]:
     """The Chinese fonts that this machine has, best first."""
     manager = load_guest("matplotlib.font_manager", extra="plot", needed_for=phrase("mechanisms.picture"))
+    found = _list_chinese_fonts(manager)
+    if not found:  # matplotlib keeps a list of fonts; one that was installed after it was made is not in it
+        known = {font.fname for font in manager.fontManager.ttflist}
+        for path in sorted(set(manager.findSystemFonts()) - known):
+            with contextlib.suppress(Exception):  # a file that is no font
+                manager.fontManager.addfont(path)
+        found = _list_chinese_fonts(manager)
+    return found
+
+
+def _list_chinese_fonts(manager: ModuleType) -> tuple[str, ...]:
     installed = {font.name for font in manager.fontManager.ttflist}
     return tuple(name for name in CHINESE_FONTS if name in installed)
 
