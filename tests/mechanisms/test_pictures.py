@@ -50,8 +50,8 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
 
 def test_a_font_that_was_installed_after_matplotlib_made_its_list_is_found(monkeypatch):
     manager = pytest.importorskip("matplotlib.font_manager").fontManager
-    (path,) = {font.fname for font in manager.ttflist if font.fname.endswith("DejaVuSansMono.ttf")}
+    path = next(font.fname for font in manager.ttflist if font.fname.endswith("DejaVuSansMono.ttf"))
     monkeypatch.setattr(drawing, "CHINESE_FONTS", ("DejaVu Sans Mono",))
-    monkeypatch.setattr(manager, "ttflist", [font for font in manager.ttflist if font.fname != path])
+    monkeypatch.setattr(manager, "ttflist", [font for font in manager.ttflist if font.name != "DejaVu Sans Mono"])
     monkeypatch.setattr("matplotlib.font_manager.findSystemFonts", lambda: [path, __file__])  # one of them is no font
     assert drawing._find_fonts.__wrapped__() == ("DejaVu Sans Mono",)
