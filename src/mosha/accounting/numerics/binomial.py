@@ -18,7 +18,9 @@ def binomial(count: int, log_odds: float) -> tuple[Array, Array, float]:
 
     Guarantee:
         The probability of j+1 is that of j times (count - j) / (j + 1) times the odds. Starting from the most likely
-        number outward and dividing by the sum, the relative error grows by at most four roundings a step.
+        number outward, the relative error of a weight grows by at most four roundings a step; that of their sum, in
+        whatever order it is taken, by one more for each of them; and a probability is the quotient of both. Together
+        that is below sixteen roundings of 2^-53 for each number.
 
     >>> numbers, probabilities, error = binomial(2, 0.0)
     >>> probabilities.tolist(), error < 1e-14
@@ -35,4 +37,4 @@ def binomial(count: int, log_odds: float) -> tuple[Array, Array, float]:
     right = np.cumprod((count - after) / (after + 1) * odds)
     left = np.cumprod(before / (count - before + 1) / odds)
     weights = np.concatenate((left[::-1], [1.0], right))
-    return numbers, weights / math.fsum(weights), 2.0**-50 * (len(numbers) + 1)
+    return numbers, weights / weights.sum(), 2.0**-49 * (len(numbers) + 1)
