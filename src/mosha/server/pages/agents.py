@@ -9,6 +9,7 @@ from starlette.responses import Response
 from mosha.core.language import phrase
 from mosha.server.catalogue.grants import describe_grant, grants_of
 from mosha.server.errors import BadRequest, NotFound
+from mosha.server.pages.paying import check_limits, is_usable
 from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES"]
@@ -24,7 +25,7 @@ def _show(visit: Visit, made: Data | None = None) -> Response:
     if visit.principal.kind != "person":
         visit.do("listTokens")
         raise NotFound("server.not_found")
-    grants = [grant for grant in visit.do("listMyGrants")["grants"] if grant["state"] == "open"]
+    grants = [grant for grant in visit.do("listMyGrants")["grants"] if is_usable(grant)]
     tokens = {token["principal"] for token in visit.do("listTokens")["tokens"]}
     return visit.render(
         "agents.html",
@@ -55,6 +56,8 @@ def create(visit: Visit) -> Response:
     for part, value in (("epsilon", total), ("limit_per_day", day)):
         if value is None or value <= 0:
             raise BadRequest("server.field_wrong", parameter=part, expected=phrase("server.above", above=0))
+    mine = next((one for one in visit.do("listMyGrants")["grants"] if one["id"] == grant), {"budget": None})
+    check_limits({"epsilon": total}, mine["budget"], name=visit.say("your_grant"))
     agent = next((row for row in _agents(visit) if row["name"] == name), None)
     agent = agent or visit.do("createAgent", body={"name": name})
     above = visit.do("readGrant", path={"grant": grant})

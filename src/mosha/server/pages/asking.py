@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -14,17 +13,17 @@ from starlette.responses import Response
 from mosha.core.errors import MoshaError
 from mosha.server.asking.answers import notes_in
 from mosha.server.asking.requests import request_id
-from mosha.server.errors import BadRequest, NotFound, TooMany
+from mosha.server.errors import BadRequest, NotFound
 from mosha.server.pages import charts
 from mosha.server.pages.builder import MEASURES, TESTS, Built, build_sql, read_back
+from mosha.server.pages.paying import choose_payer, find_again, key_of, list_payers, name_payer, write_key
 from mosha.server.pages.site import PAGE, Data, Visit, write_plainly
 from mosha.server.people.principals import find_principal
 
-__all__ = ["PRICES", "ROUTES", "forecast_rows", "key_of"]
+__all__ = ["PRICES", "ROUTES", "forecast_rows"]
 
 PRICES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _ROWS = 1000.0
-_OVER = ("denied", "expired", "withdrawn")
 
 
 def _nearest_step(epsilon: float) -> int:
@@ -53,14 +52,19 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
     for column in columns:
         column["unit"] = column["name"] == dataset["declaration"]["unit"].get("person")
     mode = "sql" if visit.read_field("mode") == "sql" else "form"
+    payers = list_payers(visit, dataset)
+    blocks = [one["name"] for one in dataset.get("blocks", ()) if one["state"] == "open"]
+    block = visit.read_field("block") if visit.read_field("block") in blocks else ""
     asked: Data = {"epsilon": 0.1, "rows": _ROWS, "within": None}
-    preview, problem, sql, built = None, refused, visit.read_field("sql"), Built.of(visit, columns)
+    preview, problem, sql, built, again = None, refused, visit.read_field("sql"), Built.of(visit, columns), ""
+    paid = name_payer(visit, payers) | ({"block": block} if block else {})
     try:
         asked = {"epsilon": _price(visit), "rows": visit.number("rows") or _ROWS, "within": visit.number("within")}
         if mode == "form":
             sql = build_sql(name, built, columns)
-        preview = visit.do("preview", body=_question(name, sql, asked) | {"rows": asked["rows"]})
+        preview = visit.do("preview", body=_question(name, sql, asked) | paid | {"rows": asked["rows"]})
         asked["epsilon"] = preview["price"].get("epsilon", asked["epsilon"])
+        again = find_again(visit, _body(name, sql, asked["epsilon"], paid, visit.read_field("purpose")))
     except (MoshaError, BadRequest) as error:
         problem = problem or visit.problem(error)
     if mode == "sql":
@@ -82,9 +86,13 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         preview=preview,
         problem=problem,
         rows=rows,
-        ways=_ways(visit, name, sql, asked, preview),
-        nearest=_link(name, problem["nearest"], asked["epsilon"]) if problem and problem.get("nearest") else "",
-        grants=[g for g in visit.do("listMyGrants")["grants"] if g["dataset"] == name and g["state"] == "open"],
+        ways=_ways(visit, name, sql, asked | paid, preview),
+        nearest=_link(name, problem["nearest"], asked["epsilon"], paid) if problem and problem.get("nearest") else "",
+        payers=payers,
+        payer=choose_payer(visit, payers),
+        blocks=blocks,
+        paid=paid,
+        again=again,
         measures=MEASURES,
         tests=TESTS,
         purpose=visit.read_field("purpose"),
@@ -98,8 +106,14 @@ def _question(name: str, sql: str, asked: Data) -> Data:
     return {"dataset": name, "sql": sql or " ", "price": price}
 
 
-def _link(name: str, sql: str, epsilon: float) -> str:
-    return f"/ask/{name}?{urlencode({'mode': 'sql', 'sql': sql, 'epsilon': f'{epsilon:.6g}'})}"
+def _body(name: str, sql: str, epsilon: float, paid: Data, purpose: str) -> Data:
+    """A question as it is asked of the API."""
+    body: Data = {"dataset": name, "sql": sql or " ", "price": {"epsilon": epsilon}} | paid
+    return body | ({"purpose": purpose.strip()[:2000]} if purpose.strip() else {})
+
+
+def _link(name: str, sql: str, epsilon: float, paid: Data) -> str:
+    return f"/ask/{name}?{urlencode({'mode': 'sql', 'sql': sql, 'epsilon': f'{epsilon:.6g}'} | paid)}"
 
 
 def _ways(visit: Visit, name: str, sql: str, asked: Data, preview: Data | None) -> list[Data]:
@@ -111,6 +125,7 @@ def _ways(visit: Visit, name: str, sql: str, asked: Data, preview: Data | None) 
             continue
         kept = [(key, value) for key, value in visit.query if key not in ("epsilon", "step", "step_before", "within")]
         again = kept or [("mode", "sql"), ("sql", sql), ("rows", f"{asked['rows']:g}")]
+        again += [(part, asked[part]) for part in ("grant", "block") if part in asked and not kept]
         link = f"/ask/{name}?{urlencode([*again, ('epsilon', f'{epsilon:.6g}')])}"
         found.append({"epsilon": epsilon, "widest": way["widest"], "link": link})
     return found
@@ -133,36 +148,26 @@ def forecast_rows(forecast: Data) -> list[Data]:
 def ask(visit: Visit) -> Response:
     """Ask what was shown, at the price that was shown; a second click finds the first."""
     name, epsilon = visit.path["dataset"], visit.number("epsilon")
-    body: Data = {"dataset": name, "sql": visit.read_field("sql") or " ", "price": {"epsilon": epsilon or 0.0}}
-    if visit.read_field("purpose").strip():
-        body["purpose"] = visit.read_field("purpose").strip()[:2000]
+    paid = {part: said for part in ("grant", "block") if (said := visit.read_field(part))}
+    body = _body(name, visit.read_field("sql"), epsilon or 0.0, paid, visit.read_field("purpose"))
     try:
-        made = visit.do("ask", key=key_of(visit, body), body=body)
+        identity = find_again(visit, body) or visit.do("ask", key=key_of(visit, body), body=body)["id"]
     except (MoshaError, BadRequest) as error:
         visit.form = [*visit.form, ("mode", "sql")]
         return _show_ask(visit, visit.problem(error))
-    return visit.go(f"/requests/{made['id']}")
+    return visit.go(f"/requests/{identity}")
 
 
-def key_of(visit: Visit, body: Data) -> str:
-    """One key for the same words at the same price: asking again is reading again. What ended unpaid is over."""
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
-    for turn in range(1000):
-        key = f"console {digest} {turn}"
-        known = "SELECT state, outcome FROM requests WHERE id = ?"
-        row = visit.service.database.row(known, request_id(visit.principal.id, key))
-        if row is None or (row["state"] not in _OVER and row["outcome"] not in ("refused", "failed")):
-            return key
-    raise TooMany("server.too_many", seconds=60)
-
-
-def _key_again(found: Data) -> str | None:
-    """The key under which a request was made on these pages; None where it was made elsewhere."""
-    body: Data = {"dataset": found["dataset"], "sql": found["question"].get("sql"), "price": found["price"]}
-    body |= {"purpose": found["purpose"]} if found["purpose"] else {}
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
-    keys = (f"console {digest} {turn}" for turn in range(20))
-    return next((key for key in keys if request_id(found["principal"], key) == found["id"]), None)
+def _find_key(found: Data) -> tuple[str | None, Data]:
+    """The key under which a request was made on these pages, and what it said about its payer; None for others."""
+    block = {"block": found["block"]} if found["block"] else {}
+    for paid in (block, block | {"grant": found["grant"]}):
+        body = _body(found["dataset"], found["question"].get("sql", ""), 0.0, paid, found["purpose"])
+        for turn in range(20):
+            key = write_key(body | {"price": found["price"]}, turn)
+            if request_id(found["principal"], key) == found["id"]:
+                return key, paid
+    return None, block
 
 
 def list_mine(visit: Visit) -> Response:
@@ -188,7 +193,7 @@ def show_request(visit: Visit) -> Response:
         arrow=find_spec("pyarrow") is not None,
         png=find_spec("matplotlib") is not None,
         asker=find_principal(visit.service.database, found["principal"])["name"],
-        again=_link(found["dataset"], sql, found["price"].get("epsilon", 0.1)),
+        again=_link(found["dataset"], sql, found["price"].get("epsilon", 0.1), _find_key(found)[1]),
         factor=math.exp(min(50.0, found["price"].get("epsilon", found["cost"]))),
     )
 
@@ -253,8 +258,10 @@ def download_notebook(visit: Visit) -> Response:
         "",
         f'lab = mosha.connect_to({server!r}, token=os.environ["MOSHA_TOKEN"])',
     ]
-    key = _key_again(found)
-    lines += [f"answer = lab.query({sql!r}, epsilon={epsilon!r}, key={key!r})", "answer"]
+    key, paid = _find_key(found)
+    said = {"epsilon": epsilon, "key": key} | paid | ({"purpose": found["purpose"]} if found["purpose"] else {})
+    words = ", ".join(f"{part}={value!r}" for part, value in said.items())
+    lines += [f"answer = lab.query({sql!r}, {words})", "answer"]
     cells = [
         {"cell_type": "markdown", "metadata": {}, "id": "what", "source": visit.say("notebook_words")},
         {

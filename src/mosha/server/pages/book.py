@@ -7,12 +7,22 @@ from collections.abc import Iterator
 
 from starlette.responses import Response, StreamingResponse
 
+from mosha.core.errors import LedgerError
+from mosha.core.language import translate
+from mosha.ledger.paying.charge import Charge
+from mosha.server.errors import BadRequest
 from mosha.server.pages.site import PAGE, Data, Visit
 
 __all__ = ["ROUTES"]
 
 _PAGE = 100
 _WAITING = 20
+_TOPICS = (
+    *("block/opened", "dataset/declared", "dataset/frozen", "dataset/lifted", "dataset/open", "dataset/retired"),
+    *("decision/publication", "decision/question", "grant/made", "grant/revoked", "principal/changed"),
+    *("principal/made", "series/opened", "survey/opened", "training/ended", "training/reserved"),
+    *("webhook/deleted", "webhook/made"),
+)
 
 
 def show_review(visit: Visit) -> Response:
@@ -53,17 +63,23 @@ def _forecast(visit: Visit, one: Data) -> Data:
     return {name: max((bar for bar in found if bar is not None), default=None) for name, found in bars.items()}
 
 
+def _read_decision(visit: Visit) -> Data:
+    """What was decided, and why: nobody is turned away without a reason."""
+    verdict, reason = visit.read_field("verdict"), visit.read_field("reason").strip()
+    if verdict not in ("approve", "deny"):
+        raise BadRequest("server.field_missing", parameter="verdict")
+    if verdict == "deny" and not reason:
+        raise BadRequest("server.field_missing", parameter="reason", spent="nothing")
+    return {"verdict": verdict, "reason": reason or visit.say("no_reason")}
+
+
 def decide(visit: Visit) -> Response:
-    verdict = "approve" if visit.read_field("verdict") == "approve" else "deny"
-    body = {"verdict": verdict, "reason": visit.read_field("reason").strip() or visit.say("no_reason")}
-    visit.do("decideRequest", path=visit.path, body=body)
+    visit.do("decideRequest", path=visit.path, body=_read_decision(visit))
     return visit.go("/review")
 
 
 def decide_publication(visit: Visit) -> Response:
-    verdict = "approve" if visit.read_field("verdict") == "approve" else "deny"
-    body = {"verdict": verdict, "reason": visit.read_field("reason").strip() or visit.say("no_reason")}
-    visit.do("decidePublication", path=visit.path, body=body)
+    visit.do("decidePublication", path=visit.path, body=_read_decision(visit))
     return visit.go("/review")
 
 
@@ -81,12 +97,15 @@ def _show_audit(visit: Visit, verified: Data | None = None) -> Response:
     rows = visit.service.database.rows("SELECT account FROM datasets WHERE kind = 'graph'")
     graphs = frozenset(row["account"] for row in rows)
     datasets = visit.do("listDatasets", query={"limit": PAGE, "after": visit.read_field("datasets_after")[:300]})
+    lines = [_line(entry, graphs) | _read_price(visit, entry) for entry in reversed(entries)]
     return visit.render(
         "audit.html",
-        entries=[_line(entry, graphs) for entry in reversed(entries)],
+        entries=lines,
+        people=visit.read_names(value for line in lines for _, value in line.get("said", ()) if isinstance(value, str)),
         head=head,
         first=entries[0]["sequence"] if entries else 0,
         verified=verified,
+        topics=_TOPICS,
         datasets=datasets["datasets"],
         more=datasets["next"],
     )
@@ -101,7 +120,6 @@ def _line(entry: Data, graphs: frozenset[str]) -> Data:
         line["accounts"] = [charge["account"] for charge in content.get("charges", ())]
         is_graph = any(account.split("/")[0] in graphs for account in line["accounts"])
         line["what"] = _what(str(content.get("key") or ""), str(content.get("name") or ""), is_graph=is_graph)
-        line["epsilon"] = content.get("event", {}).get("epsilon")
     elif entry["kind"] == "note":
         said = content.get("content") or {}
         line["topic"] = content.get("topic", "")
@@ -109,10 +127,26 @@ def _line(entry: Data, graphs: frozenset[str]) -> Data:
         line["said"] = [(key, value) for key, value in shown.items() if key != "fingerprint"]
     elif entry["kind"] == "open":
         line["words"] = str(content.get("name", ""))
-        line["epsilon"] = content.get("rule", {}).get("epsilon")
     elif entry["kind"] == "release":
         line["words"] = f"#{content.get('payment', '')}"
     return line
+
+
+def _read_price(visit: Visit, entry: Data) -> Data:
+    """What an account paid first, or may pay in all, in the measure in which it counts."""
+    content = entry["content"]
+    charges = content.get("charges") or ()
+    name = charges[0]["account"] if charges else content.get("name") if entry["kind"] == "open" else None
+    if name is None or entry["kind"] not in ("pay", "open"):
+        return {}
+    try:
+        rule = visit.service.ledger.account(name).rule
+    except LedgerError:  # an account that this server does not know, in a book that others write too
+        return {}
+    if entry["kind"] == "open":
+        return {"measure": rule.measure, "amount": rule.amount_limit}
+    paid = Charge.from_dict(charges[0])
+    return {"measure": rule.measure, "amount": rule.amount_of(paid.price, paid.way)}
 
 
 def _what(key: str, name: str, *, is_graph: bool) -> str:
@@ -142,7 +176,9 @@ def export(visit: Visit) -> Response:
 
 def verify(visit: Visit) -> Response:
     head = visit.read_field("head").strip()
-    return _show_audit(visit, visit.do("verifyLedger", body={"head": head[:200]} if head else {}))
+    found = visit.do("verifyLedger", body={"head": head[:200]} if head else {})
+    problems = [translate(one, visit.language) for one in found["problems"]]
+    return _show_audit(visit, found | {"problems": problems})
 
 
 ROUTES = (

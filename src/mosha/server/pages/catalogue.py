@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from mosha.core.language import phrase
 from mosha.server.catalogue.declarations import ORIGINS
 from mosha.server.errors import BadRequest
+from mosha.server.pages.paying import check_limits
 from mosha.server.pages.site import PAGE, Data, Visit, check_name
 
 __all__ = ["ROUTES", "show_dataset"]
@@ -32,7 +34,7 @@ def show_dataset(visit: Visit) -> Response:
     return visit.render(
         "dataset.html",
         found=found,
-        tree=_tree(grants["grants"]),
+        tree=_tree(grants["grants"], (found.get("budget") or {}).get("left", math.inf)),
         more=grants["next"],
         booked=grants.get("booked"),
         people=visit.read_names(grant["principal"] for grant in grants["grants"]),
@@ -52,16 +54,20 @@ def show_dataset(visit: Visit) -> Response:
     )
 
 
-def _tree(grants: list[Data]) -> list[Data]:
-    """Grants under the grants that they are taken from."""
+def _tree(grants: list[Data], left: float) -> list[Data]:
+    """Grants under the grants that they are taken from; `room` is what all above them leave to be spent."""
     below: dict[Any, list[Data]] = {}
     for grant in grants:
         below.setdefault(grant["parent"], []).append(grant)
 
-    def branch(parent: object) -> list[Data]:
-        return [grant | {"below": branch(grant["id"])} for grant in below.get(parent, ())]
+    def branch(parent: object, above: float) -> list[Data]:
+        found = []
+        for grant in below.get(parent, ()):
+            room = min(above, grant["budget"]["left"]) if grant["budget"] else above
+            found.append(grant | {"room": room, "below": branch(grant["id"], room)})
+        return found
 
-    return branch(None)
+    return branch(None, left)
 
 
 def grant(visit: Visit) -> Response:
@@ -71,8 +77,14 @@ def grant(visit: Visit) -> Response:
     for part in ("epsilon", "delta", "approve_above", "most_per_question"):
         if (value := visit.number(part)) is not None:
             body[part] = value
+    check_limits(body, _read_budget(visit), name=visit.path["dataset"])
     visit.do("createGrant", path=visit.path, body=body)
     return visit.go(f"/datasets/{visit.path['dataset']}")
+
+
+def _read_budget(visit: Visit) -> Data | None:
+    found: Data | None = visit.do("readDataset", path={"dataset": visit.path["dataset"]}).get("budget")
+    return found
 
 
 def add_block(visit: Visit) -> Response:
@@ -85,6 +97,7 @@ def add_block(visit: Visit) -> Response:
     for part in ("epsilon", "delta"):
         if (value := visit.number(part)) is not None:
             body[part] = value
+    check_limits(body, _read_budget(visit), name=visit.path["dataset"])
     visit.do("createBlock", path=visit.path, body=body)
     return visit.go(f"/datasets/{visit.path['dataset']}")
 

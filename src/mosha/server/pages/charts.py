@@ -26,8 +26,8 @@ def gauge(spent: float, limit: float, more: float = 0.0, title: str = "") -> Mar
         return Markup("")
     used = min(1.0, max(0.0, spent / limit)) * 200
     next_one = min(200 - used, max(0.0, more / limit * 200))
-    body = '<rect class="track" width="200" height="8" rx="4"/>'
-    body += f'<rect class="used" width="{used:.2f}" height="8" rx="{min(4, used / 2):.2f}"/>'
+    body = '<rect class="track" width="200" height="8"/>'
+    body += f'<rect class="used" width="{used:.2f}" height="8"/>'
     if next_one:
         body += f'<rect class="next" x="{used:.2f}" width="{next_one:.2f}" height="8"/>'
     return _svg(body, view="0 0 200 8", kind="gauge", title=title, stretch=True)

@@ -10,6 +10,7 @@ from mosha.server.cookies import set_session
 from mosha.server.demo import PEOPLE
 from mosha.server.errors import NotFound
 from mosha.server.pages.glossary import WORDS
+from mosha.server.pages.paying import is_usable
 from mosha.server.pages.site import FOLDER, Visit
 from mosha.server.people.credentials import issue
 
@@ -47,7 +48,7 @@ def _show_home(visit: Visit) -> Response:
     found: dict[str, Any] = {
         "datasets": [_with_budget(visit, one) for one in listed["datasets"]],
         "more": listed["next"],
-        "grants": visit.do("listMyGrants")["grants"],
+        "grants": [grant for grant in visit.do("listMyGrants")["grants"] if is_usable(grant)],
         "mine": visit.do("listRequests", query={"mine": "true", "limit": 8})["requests"],
         "waiting": [],
         "proposed": [],

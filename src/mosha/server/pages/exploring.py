@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import threading
+from collections.abc import Callable
+from typing import Any
 
 from starlette.responses import Response
 
@@ -20,57 +22,61 @@ _KNOBS = {"epsilon": (EPSILONS, 8), "prior": (PRIORS, 1), "count": (COUNTS, 5), 
 _KNOBS["degree"] = (DEGREES, 2)
 
 
-@lru_cache(maxsize=1024)
-def _lessons(epsilon: float, prior: float, count: int, people: int) -> Data:
-    """All lessons for one place of the knobs; there are so few places that each is computed once."""
-    from mosha.classroom import compare_noise, compose_questions, explain_epsilon  # noqa: PLC0415
+_PARTS = ("quick", "models", "training")
+_lock = threading.Lock()
+_known: dict[tuple[object, ...], Any] = {}
+
+
+def _learn(lesson: Callable[..., Any], **knobs: float) -> Any:
+    """A lesson for one place of its own knobs: there are so few places that each is computed once, one at a time."""
+    key = (lesson, *knobs.items())
+    if key not in _known:
+        with _lock:
+            if key not in _known:
+                _known[key] = lesson(**knobs)
+    return _known[key]
+
+
+def _learn_quickly(epsilon: float, prior: float, count: int, degree: int) -> Data:
+    """The lessons that take milliseconds."""
+    from mosha import classroom  # noqa: PLC0415  (numerics, loaded with the first lesson)
 
     return {
-        "meaning": explain_epsilon(epsilon=epsilon, prior=prior),
-        "noise": compare_noise(epsilon=epsilon, delta=DELTA),
-        "composition": compose_questions(epsilon=epsilon / 10, delta=DELTA, most=count),
-        "models": _models(people, epsilon),
+        "meaning": _learn(classroom.explain_epsilon, epsilon=epsilon, prior=prior),
+        "noise": _learn(classroom.compare_noise, epsilon=epsilon, delta=DELTA),
+        "composition": _learn(classroom.compose_questions, epsilon=epsilon / 10, delta=DELTA, most=count),
+        "sparse": _learn(classroom.watch_thresholds, epsilon=epsilon, most=count),
+        "graphs": _learn(classroom.compare_graph_units, epsilon=epsilon, max_degree=degree),
     }
 
 
-@lru_cache(maxsize=256)
-def _models(people: int, epsilon: float) -> list[Data]:
-    from mosha.classroom import compare_models  # noqa: PLC0415
+def _learn_slowly(part: str, epsilon: float, people: int) -> Data:
+    """A lesson for which a plan is searched: it may take a second, and must not keep the others waiting."""
+    from mosha import classroom  # noqa: PLC0415  (the same)
 
-    return compare_models(people=people, size=10, epsilon=epsilon, delta=DELTA)
-
-
-@lru_cache(maxsize=256)
-def _training(people: int, epsilon: float) -> Data:
-    from mosha.classroom import follow_training  # noqa: PLC0415
-
-    return follow_training(epsilon=epsilon, delta=DELTA, people=min(people, 100_000))  # more take seconds
-
-
-@lru_cache(maxsize=1024)
-def _uses(epsilon: float, count: int, people: int, degree: int) -> Data:
-    """Lessons about thresholds, training and graphs."""
-    from mosha.classroom import compare_graph_units, watch_thresholds  # noqa: PLC0415
-
-    return {
-        "sparse": watch_thresholds(epsilon=epsilon, most=count),
-        "training": _training(people, epsilon),
-        "graphs": compare_graph_units(epsilon=epsilon, max_degree=degree),
-    }
+    if part == "models":
+        return {part: _learn(classroom.compare_models, people=people, size=10, epsilon=epsilon, delta=DELTA)}
+    most = min(people, 100_000)  # more take seconds
+    return {part: _learn(classroom.follow_training, epsilon=epsilon, delta=DELTA, people=most)}
 
 
 def show(visit: Visit) -> Response:
+    """All lessons; or one part of them, where the page asks for what is quick first and for the rest afterwards."""
     places = {}
     for name, (values, first) in _KNOBS.items():
         said = visit.read_field(name)
         places[name] = min(int(said), len(values) - 1) if said.isdecimal() and len(said) < 5 else first
     chosen = {name: _KNOBS[name][0][place] for name, place in places.items()}
-    found = dict(
-        _lessons(float(chosen["epsilon"]), float(chosen["prior"]), int(chosen["count"]), int(chosen["people"]))
-    )
-    found |= _uses(float(chosen["epsilon"]), int(chosen["count"]), int(chosen["people"]), int(chosen["degree"]))
+    epsilon, people, wanted = float(chosen["epsilon"]), int(chosen["people"]), visit.read_field("part")
+    parts = (wanted,) if wanted in _PARTS else _PARTS
+    found: Data = {}
+    for part in parts:
+        if part == "quick":
+            found |= _learn_quickly(epsilon, float(chosen["prior"]), int(chosen["count"]), int(chosen["degree"]))
+        else:
+            found |= _learn_slowly(part, epsilon, people)
     last = {name: len(values) - 1 for name, (values, _) in _KNOBS.items()}
-    return visit.render("explore.html", places=places, chosen=chosen, last=last, delta=DELTA, **found)
+    return visit.render("explore.html", places=places, chosen=chosen, last=last, delta=DELTA, parts=parts, **found)
 
 
 ROUTES = (("GET", "/explore", show),)

@@ -11,14 +11,60 @@ from urllib.parse import parse_qsl
 from markupsafe import Markup
 from starlette.requests import Request
 
-from mosha.server.errors import BadRequest
+from mosha.core.language import Language, say
+from mosha.server.errors import BadRequest, ServerError
 
-__all__ = ["Form", "read_form"]
+__all__ = ["Form", "describe_field", "read_form"]
 
 _MOST_FIELDS = 200
 
 _BESIDE = Markup('<p class="beside" id="{}">{}</p>')
 _MARKS = Markup(' aria-invalid="true" aria-describedby="{}" autofocus')
+
+
+_LABELS = {
+    "approve_above": "approve_above",
+    "at_most": "register_at_most",
+    "column": "of_column",
+    "expires": "grant_until",
+    "head": "head_kept",
+    "horizon": "series_horizon",
+    "limit_per_day": "agents_day",
+    "principal": "grant_to",
+    "purpose": "purpose",
+    "reason": "reason",
+    "rows": "rows_guess",
+    "slug": "publish_slug",
+    "title": "publish_title",
+    "within": "within",
+}
+
+
+_BESIDE_BY_CODE = {
+    "server.field_missing": "beside_missing",
+    "server.field_wrong": "beside_wrong",
+    "server.field_unknown": "beside_unknown",
+}
+
+
+def _name_field(parameter: str, language: Language) -> str:
+    """What people see above a field: its label, where the API has another name for it."""
+    last = parameter.rsplit(".", maxsplit=1)[-1]
+    code, name = _LABELS.get(last, ""), last
+    if parameter.startswith("where."):
+        code, name = "condition_on", parameter.removeprefix("where.")
+    elif parameter.startswith("declaration.columns."):
+        code, name = "column_named", parameter.split(".")[2]
+    return say(f"console.{code}", language, name=name) if code else parameter
+
+
+def describe_field(error: Exception, language: Language) -> dict[str, str]:
+    """What is wrong with a field: `detail` names it as its label does, `beside` stands right below it."""
+    beside = _BESIDE_BY_CODE.get(str(error.code)) if isinstance(error, ServerError) else None
+    if beside is None or not isinstance(error, ServerError) or not error.parameter:
+        return {}
+    said = {**error.public, "parameter": _name_field(error.parameter, language)}
+    return {"detail": say(str(error.code), language, **said), "beside": say(f"console.{beside}", language, **said)}
 
 
 def read_form(kind: str, body: bytes) -> list[tuple[str, str]]:
@@ -79,7 +125,7 @@ class Form:
         """The sentence beside a field that is wrong; nothing otherwise."""
         if self._problem is None or not self.is_wrong(name):
             return Markup("")
-        return _BESIDE.format(self._place_beside(name), self._problem["detail"])
+        return _BESIDE.format(self._place_beside(name), self._problem.get("beside") or self._problem["detail"])
 
     def _place_beside(self, name: str) -> str:
         return re.sub(r"\W", "-", f"wrong{self._ending}/{name}")

@@ -8,7 +8,8 @@ from starlette.responses import Response
 
 from mosha.core.errors import MoshaError
 from mosha.server.errors import BadRequest
-from mosha.server.pages.asking import forecast_rows, key_of
+from mosha.server.pages.asking import forecast_rows
+from mosha.server.pages.paying import choose_payer, find_again, key_of, list_payers, name_payer
 from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES", "show_graph"]
@@ -63,11 +64,12 @@ def _read_plan(visit: Visit) -> Data:
 def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None, **more: object) -> Response:
     name = visit.path["dataset"]
     dataset = visit.do("readDataset", path={"dataset": name})
-    preview, problem = None, refused
+    preview, problem, payers = None, refused, list_payers(visit, dataset)
+    paid = name_payer(visit, payers)
     try:
         for part in ("epsilon", "delta", "number", "rows"):
             visit.number(part)
-        preview = visit.do("preview", body={"dataset": name, "plan": plan, "price": price})
+        preview = visit.do("preview", body={"dataset": name, "plan": plan, "price": price} | paid)
     except (MoshaError, BadRequest) as error:
         problem = problem or visit.problem(error)
     return visit.render(
@@ -76,7 +78,7 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
         dataset=dataset,
         what=what,
         plan=plan,
-        sent={"plan": json.dumps(plan), "delta": ""} | price,
+        sent={"plan": json.dumps(plan), "delta": ""} | price | paid,
         action=visit.request.url.path,
         price={"delta": ""} | price,
         preview=preview,
@@ -85,7 +87,10 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
         ways=[],
         nearest="",
         purpose=visit.read_field("purpose"),
-        grants=[g for g in visit.do("listMyGrants")["grants"] if g["dataset"] == name and g["state"] == "open"],
+        payers=payers,
+        payer=choose_payer(visit, payers),
+        again="",
+        blocks=(),
         **more,
     )
 
@@ -95,14 +100,15 @@ def ask(visit: Visit) -> Response:
     plan = _read_plan(visit)
     price = {part: value for part in ("epsilon", "delta") if (value := visit.number(part)) is not None}
     body: Data = {"dataset": visit.path["dataset"], "plan": plan, "price": price}
+    body |= {"grant": visit.read_field("grant")} if visit.read_field("grant") else {}
     if visit.read_field("purpose").strip():
         body["purpose"] = visit.read_field("purpose").strip()[:2000]
     try:
-        made = visit.do("ask", key=key_of(visit, body), body=body)
+        identity = find_again(visit, body) or visit.do("ask", key=key_of(visit, body), body=body)["id"]
     except (MoshaError, BadRequest) as error:
         show = show_graph if "graph" in plan else show_table
         return show(visit, visit.problem(error))
-    return visit.go(f"/requests/{made['id']}")
+    return visit.go(f"/requests/{identity}")
 
 
 ROUTES = (

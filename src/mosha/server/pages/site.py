@@ -22,7 +22,7 @@ from mosha.server.api.operation import Call, perform
 from mosha.server.api.table import BY_NAME
 from mosha.server.errors import BadRequest, ServerError
 from mosha.server.pages import charts
-from mosha.server.pages.forms import Form, read_form
+from mosha.server.pages.forms import Form, describe_field, read_form
 from mosha.server.pages.glossary import find_words
 from mosha.server.people.permissions import Principal, Thing, may
 from mosha.server.problems import problem_of
@@ -192,7 +192,8 @@ class Visit:
     def problem(self, error: Exception) -> dict[str, Any]:
         """An error as it may be shown."""
         grants = self.service.database.rows("SELECT account FROM grants WHERE principal = ?", self.principal.id)
-        return problem_of(error, self.language, own=[row["account"] for row in grants])
+        described = problem_of(error, self.language, own=[row["account"] for row in grants])
+        return described | describe_field(error, self.language)
 
     def open_form(self, ending: str = "", problem: Data | None = None, **fields: str) -> Form:
         """One of the forms of this page: see `Form`."""

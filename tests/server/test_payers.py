@@ -1,0 +1,171 @@
+"""Who pays, as the pages tell it: several grants, limits above what is there, a guess that is called one, decisions."""
+
+import html
+import json
+import re
+
+import pytest
+
+from mosha.client import connect_to
+from tests.server.house import COUNT, opened
+from tests.server.test_curator_pages import Visitor
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("payers"), previews_per_minute=10_000) as house:
+        house.browsers = []
+        yield house
+        for browser in house.browsers:
+            browser.close()
+
+
+def give(house, **more):
+    grant = {"principal": "li", "epsilon": 0.2, "delta": 1e-8, "expires": "2099-01-01"} | more
+    return house.call("wang", "POST", "/datasets/visits/grants", grant).json()["id"]
+
+
+def spent_of(house, grant):
+    return house.call("li", "GET", f"/grants/{grant}").json()["budget"]["spent"]
+
+
+def asked_form(text):
+    """What the button sends that asks."""
+    form = text[text.index('<form method="post" action="/ask/') :]
+    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form[: form.index("</form>")])
+    return {name: html.unescape(value) for name, value in found if name != "csrf"}
+
+
+def test_one_chooses_which_grant_pays_and_the_same_question_is_free_under_any_other(place):
+    li = Visitor(place, "li")
+    old = place.call("li", "GET", "/grants").json()["grants"][0]["id"]
+    page = li.get("/ask/visits").text
+    assert '<select id="grant"' not in page
+    assert "grant" not in asked_form(page)
+    new = give(place, purpose="yearly <b>report")
+    home = li.get("/").text
+    assert f"?grant={old}" in home
+    assert f"?grant={new}" in home
+    assert "yearly &lt;b&gt;report" in home
+    page = li.get(f"/ask/visits?grant={old}&mode=sql&sql={COUNT}&epsilon=0.05").text
+    assert re.search(rf'<option value="{old}" selected>', page)
+    assert asked_form(page)["grant"] == old
+    assert f"grant={old}" in re.search(r'href="(/ask/visits\?[^"]*epsilon=0.025)"', page)[1]
+    answer = li.send("/ask/visits", **asked_form(page), purpose="to know")
+    place.wait("li", answer.url.path.rsplit("/", 1)[-1])
+    before = (spent_of(place, old), spent_of(place, new))
+    assert before[0] == pytest.approx(0.05)
+    assert before[1] == 0
+    again = li.get(f"/ask/visits?grant={new}&mode=sql&sql={COUNT}&epsilon=0.05&purpose=to+know").text
+    assert "Reading the answer again is free" in again
+    assert li.send("/ask/visits", **asked_form(again)).url.path == answer.url.path
+    assert (spent_of(place, old), spent_of(place, new)) == before
+    check_notebook(place, li, answer.url.path)
+    assert (spent_of(place, old), spent_of(place, new)) == before
+
+
+def check_notebook(house, visitor, path):
+    """The notebook of an answer finds it again from Python, though it names a grant and a purpose."""
+    book = json.loads(visitor.get(f"{path}/notebook.ipynb").text)
+    call = re.search(r"lab\.query\(.*\)", book["cells"][1]["source"])[0]
+    lab = connect_to(str(house.client.base_url), token=house.tokens["li"])
+    found = eval(call, {"lab": lab})
+    shown = house.call("li", "GET", path + "/answer").json()["rows"][0][0]
+    assert found["n"][0] == pytest.approx(shown, abs=0.5)  # shown as whole people
+
+
+def test_a_grant_above_what_there_is_is_refused_and_an_old_one_says_what_can_be_spent(place):
+    wang, before = Visitor(place, "wang"), place.service.ledger.head
+    wang.client.cookies.set("mosha-language", "zh")
+    said = {"principal": "zhang", "epsilon": "3.5", "delta": "0", "expires": "2099-01-01", "approve_above": ""}
+    refused = wang.send("/datasets/visits/grants", **said)
+    assert refused.status_code == 422
+    assert "visits 总共只有 3" in refused.text
+    block = {"name": "year", "column": "day", "from": "2026-01-01", "until": "", "epsilon": "4", "delta": "0"}
+    assert wang.send("/datasets/visits/blocks", **block).status_code == 422
+    assert place.service.ledger.head == before
+    wide = give(place, epsilon=7.0)
+    assert "其中实际只能用" in wang.get("/datasets/visits").text
+    li = Visitor(place, "li")
+    assert "the dataset promises 3 in all" in li.get(f"/ask/visits?grant={wide}").text
+    agent = {"name": "helper", "grant": wide, "epsilon": "9", "limit_per_day": "0.1"}
+    assert li.send("/agents", **agent).status_code == 422
+    place.call("wang", "DELETE", f"/grants/{wide}")
+
+
+def test_a_forecast_says_that_it_rests_on_a_guess(place):
+    li = Visitor(place, "li")
+    assert "Worked out for 1,000 rows in each group" in li.get("/ask/visits").text
+    assert "Worked out for 250 rows in each group" in li.get("/ask/visits?rows=250").text
+
+
+def test_a_condition_is_named_as_people_see_it(place):
+    li = Visitor(place, "li")
+    wrong = {"mode": "form", "measure": "count", "column_of": "age", "test": "above", "value": "old"}
+    page = li.client.get("/ask/visits", params=wrong).text
+    assert "The condition on age must be a number." in page
+    assert "This must be a number." in page
+    assert "where.age" not in re.sub(r"<[^>]*>", "", page)
+
+
+def test_one_asks_about_a_block(place):
+    block = {"name": "2026", "condition": {"column": "day", "from": "2026-01-01"}, "epsilon": 1.0, "delta": 1e-7}
+    place.call("wang", "POST", "/datasets/visits/blocks", block)
+    li = Visitor(place, "li")
+    page = li.get("/ask/visits?block=2026&epsilon=0.01").text
+    assert "<option selected>2026</option>" in page
+    assert asked_form(page)["block"] == "2026"
+    request = li.send("/ask/visits", **asked_form(page)).url.path.rsplit("/", 1)[-1]
+    assert place.wait("li", request)["block"] == "2026"
+
+
+def test_nobody_is_turned_away_without_a_reason(place):
+    asked = place.ask("zhang", key="dear", epsilon=0.6).json()["id"]
+    zhao = Visitor(place, "zhao")
+    zhao.client.cookies.set("mosha-language", "zh")
+    for verdict in ("deny", ""):
+        refused = zhao.send(f"/review/{asked}", verdict=verdict, reason=" ")
+        assert refused.status_code == 422
+        assert place.call("zhang", "GET", f"/requests/{asked}").json()["state"] == "waiting"
+    assert "请填写此项" in zhao.send(f"/review/{asked}", verdict="deny", reason="").text
+    zhao.send(f"/review/{asked}", verdict="deny", reason="too dear")
+    assert place.call("zhang", "GET", f"/requests/{asked}").json()["decision"]["reason"] == "too dear"
+
+
+def test_an_auditor_reads_every_price_and_a_wrong_head_in_their_language(place):
+    sun = Visitor(place, "sun")
+    sun.client.cookies.set("mosha-language", "zh")
+    page = sun.get("/audit").text
+    paid = re.findall(r'<li class="pay">.*?</li>', page, re.DOTALL)
+    assert paid
+    assert all('<span class="tag number">' in one for one in paid)
+    assert "授予额度" in page
+    assert "grant/made" not in page
+    head = str(place.service.ledger.head)
+    wrong = sun.send("/audit", head=head[:-1] + ("0" if head[-1] != "0" else "1"))
+    notice = re.search(r'<div class="notice refused".*?</div>', wrong.text, re.DOTALL)[0]
+    assert not re.search(r"[A-Za-z]{4,}", re.sub(r"<[^>]*>|[0-9]+:[0-9a-f]+", "", notice)), notice
+
+
+def test_a_curator_who_freezes_is_told_who_thaws(place):
+    wang = Visitor(place, "wang")
+    assert "Only a privacy officer can thaw it" in wang.get("/datasets/visits").text
+    wang.send("/datasets/visits/freeze", reason="a question came up")
+    page = wang.get("/datasets/visits").text
+    assert "This dataset is frozen" in page
+    assert "Only a privacy officer can thaw it" in page
+    zhao = Visitor(place, "zhao")
+    assert "You can thaw it below" in zhao.get("/datasets/visits").text
+    zhao.send("/datasets/visits/thaw", reason="answered")
+    assert "This dataset is frozen" not in wang.get("/datasets/visits").text
+
+
+def test_explore_computes_what_is_quick_apart_from_what_is_slow(place):
+    li = Visitor(place, "li")
+    parts = {
+        part: set(re.findall(r'<section class="card" data-part="(\w+)"', li.get(f"/explore?part={part}").text))
+        for part in ("quick", "models", "training", "")
+    }
+    assert parts["quick"] == {"meaning", "noise", "composition", "sparse", "graphs"}
+    assert (parts["models"], parts["training"]) == ({"models"}, {"training"})
+    assert parts[""] == parts["quick"] | parts["models"] | parts["training"]
