@@ -163,7 +163,7 @@ def test_a_curator_who_freezes_is_told_who_thaws(place):
 def test_explore_computes_what_is_quick_apart_from_what_is_slow(place):
     li = Visitor(place, "li")
     parts = {
-        part: set(re.findall(r'<section class="card" data-part="(\w+)"', li.get(f"/explore?part={part}").text))
+        part: set(re.findall(r'<(?:section|div)[^>]* data-part="(\w+)"', li.get(f"/explore?part={part}").text))
         for part in ("quick", "models", "training", "")
     }
     assert parts["quick"] == {"meaning", "noise", "composition", "sparse", "graphs"}

@@ -15,8 +15,6 @@ from mosha.streams.alarms import alarm_noise
 
 __all__ = ["compare_graph_units", "follow_training", "watch_thresholds"]
 
-BATCH, EPOCHS = 256, 10
-
 
 def watch_thresholds(*, epsilon: float, most: int, alarms: int = 5) -> dict[str, Any]:
     """The sparse vector: many counts are compared with a threshold, and only those above it are paid for.
@@ -43,39 +41,52 @@ def watch_thresholds(*, epsilon: float, most: int, alarms: int = 5) -> dict[str,
     }
 
 
-def follow_training(*, epsilon: float, delta: float, people: int) -> dict[str, Any]:
-    """The seven steps of a private training (DP-SGD) and the number that each of them has, for ten passes.
+def follow_training(
+    *, epsilon: float, delta: float, people: int, batch: int = 256, epochs: int = 10, clip: float = 1.0
+) -> dict[str, Any]:
+    """The seven steps of a private training (DP-SGD) and the number that each of them has.
+
+    Args:
+        epsilon: what the whole training may cost, at
+        delta: this delta.
+        people: whose data are learned from.
+        batch: how many people are drawn for an update, on average.
+        epochs: how often everybody is drawn, on average.
+        clip: the most that one person moves a sum of gradients.
 
     `people` give one example each; the whole training costs `epsilon` at `delta`.
 
     Units:
-        `rate` is a probability, `clip` the most that one person moves a sum of gradients, `noise` in units of `clip`,
-        `per_person` the noise on one coordinate of the mean gradient; `spent` has epsilon after so many updates.
+        `rate` is a probability, `noise` in units of `clip`, `per_person` the noise on one coordinate of the mean
+        gradient; `spent` has epsilon after so many updates.
 
     >>> found = follow_training(epsilon=1.0, delta=1e-6, people=100_000)
     >>> found["steps"], round(found["noise"], 2), found["spent"][-1][1] <= 1.0
     (3906, 0.97, True)
     """
     epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
-    people = positive_integer("people", people)
-    rate = min(1.0, BATCH / people)
-    steps = max(EPOCHS, EPOCHS * people // BATCH)
-    plan = DPSGD(steps=steps, rate=rate, clip=1.0).calibrate(epsilon=epsilon, delta=delta)
+    people, batch, epochs = (
+        positive_integer(name, value) for name, value in (("people", people), ("batch", batch), ("epochs", epochs))
+    )
+    clip, rate = positive("clip", clip), min(1.0, batch / people)
+    steps = max(epochs, epochs * people // batch)
+    plan = DPSGD(steps=steps, rate=rate, clip=clip).calibrate(epsilon=epsilon, delta=delta)
     noise = plan.noise_multiplier or 0.0
     places = sorted({max(1, round(steps ** (place / 8))) for place in range(9)})
     spent = [
-        (place, DPSGD(steps=place, rate=rate, clip=1.0, noise_multiplier=noise).epsilon(delta=delta))
+        (place, DPSGD(steps=place, rate=rate, clip=clip, noise_multiplier=noise).epsilon(delta=delta))
         for place in places
     ]
-    batch = people * rate
+    drawn = people * rate
     return {
         "people": people,
         "steps": steps,
+        "epochs": epochs,
         "rate": rate,
-        "batch": batch,
-        "clip": 1.0,
+        "batch": drawn,
+        "clip": clip,
         "noise": noise,
-        "per_person": noise / batch,
+        "per_person": noise * clip / drawn,
         "spent": spent,
     }
 

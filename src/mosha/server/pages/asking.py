@@ -89,7 +89,8 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         ways=_ways(visit, name, sql, asked | paid, preview),
         nearest=_link(name, problem["nearest"], asked["epsilon"], paid) if problem and problem.get("nearest") else "",
         payers=payers,
-        payer=choose_payer(visit, payers),
+        payer=(payer := choose_payer(visit, payers)),
+        rest=_rest(visit, name, sql, asked | paid, payer),
         blocks=blocks,
         paid=paid,
         again=again,
@@ -121,14 +122,26 @@ def _ways(visit: Visit, name: str, sql: str, asked: Data, preview: Data | None) 
     found = []
     for way in preview["alternatives"] if preview else ():
         epsilon = way["price"].get("epsilon")
-        if epsilon is None or not way["widest"]:
-            continue
-        kept = [(key, value) for key, value in visit.query if key not in ("epsilon", "step", "step_before", "within")]
-        again = kept or [("mode", "sql"), ("sql", sql), ("rows", f"{asked['rows']:g}")]
-        again += [(part, asked[part]) for part in ("grant", "block") if part in asked and not kept]
-        link = f"/ask/{name}?{urlencode([*again, ('epsilon', f'{epsilon:.6g}')])}"
-        found.append({"epsilon": epsilon, "widest": way["widest"], "link": link})
+        if epsilon is not None and way["widest"]:
+            link = _change_price(visit, name, sql, asked, epsilon)
+            found.append({"epsilon": epsilon, "widest": way["widest"], "link": link})
     return found
+
+
+def _change_price(visit: Visit, name: str, sql: str, asked: Data, epsilon: float) -> str:
+    """The same question at another price."""
+    kept = [(key, value) for key, value in visit.query if key not in ("epsilon", "step", "step_before", "within")]
+    again = kept or [("mode", "sql"), ("sql", sql), ("rows", f"{asked['rows']:g}")]
+    again += [(part, asked[part]) for part in ("grant", "block") if part in asked and not kept]
+    return f"/ask/{name}?{urlencode([*again, ('epsilon', f'{epsilon:.6g}')])}"
+
+
+def _rest(visit: Visit, name: str, sql: str, asked: Data, payer: Data | None) -> Data | None:
+    """The same question for all that is left of a grant that counts in epsilon."""
+    if payer is None or not payer["budget"] or payer["budget"]["measure"] != "epsilon":
+        return None
+    epsilon = math.floor(payer["room"] * 1e6) / 1e6
+    return {"epsilon": epsilon, "link": _change_price(visit, name, sql, asked, epsilon)} if epsilon >= 1e-3 else None
 
 
 def forecast_rows(forecast: Data) -> list[Data]:

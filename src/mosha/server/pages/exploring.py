@@ -17,9 +17,12 @@ PRIORS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 PEOPLE = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 DEGREES = (5, 10, 20, 50, 100, 200)
+BATCHES = (64, 128, 256, 512, 1024)
+EPOCHS = (1, 3, 10, 30)
+CLIPS = (0.1, 0.3, 1.0, 3.0, 10.0)
 DELTA = 1e-6
 _KNOBS = {"epsilon": (EPSILONS, 8), "prior": (PRIORS, 1), "count": (COUNTS, 5), "people": (PEOPLE, 4)}
-_KNOBS["degree"] = (DEGREES, 2)
+_KNOBS |= {"degree": (DEGREES, 2), "batch": (BATCHES, 2), "epochs": (EPOCHS, 2), "clip": (CLIPS, 2)}
 
 
 _PARTS = ("quick", "models", "training")
@@ -50,14 +53,15 @@ def _learn_quickly(epsilon: float, prior: float, count: int, degree: int) -> Dat
     }
 
 
-def _learn_slowly(part: str, epsilon: float, people: int) -> Data:
+def _learn_slowly(part: str, epsilon: float, people: int, chosen: Data) -> Data:
     """A lesson for which a plan is searched: it may take a second, and must not keep the others waiting."""
     from mosha import classroom  # noqa: PLC0415  (the same)
 
     if part == "models":
         return {part: _learn(classroom.compare_models, people=people, size=10, epsilon=epsilon, delta=DELTA)}
     most = min(people, 100_000)  # more take seconds
-    return {part: _learn(classroom.follow_training, epsilon=epsilon, delta=DELTA, people=most)}
+    knobs = {name: chosen[name] for name in ("batch", "epochs", "clip")}
+    return {part: _learn(classroom.follow_training, epsilon=epsilon, delta=DELTA, people=most, **knobs)}
 
 
 def show(visit: Visit) -> Response:
@@ -74,7 +78,7 @@ def show(visit: Visit) -> Response:
         if part == "quick":
             found |= _learn_quickly(epsilon, float(chosen["prior"]), int(chosen["count"]), int(chosen["degree"]))
         else:
-            found |= _learn_slowly(part, epsilon, people)
+            found |= _learn_slowly(part, epsilon, people, chosen)
     last = {name: len(values) - 1 for name, (values, _) in _KNOBS.items()}
     return visit.render("explore.html", places=places, chosen=chosen, last=last, delta=DELTA, parts=parts, **found)
 

@@ -193,6 +193,9 @@ class Visit:
         """An error as it may be shown."""
         grants = self.service.database.rows("SELECT account FROM grants WHERE principal = ?", self.principal.id)
         described = problem_of(error, self.language, own=[row["account"] for row in grants])
+        if "nearest" in described:  # a page shows it below, one click away
+            instead = say("core.ask_instead", self.language, nearest=described["nearest"])
+            described["detail"] = described["detail"].removesuffix(instead).rstrip()
         return described | describe_field(error, self.language)
 
     def open_form(self, ending: str = "", problem: Data | None = None, **fields: str) -> Form:
