@@ -86,6 +86,7 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         preview=preview,
         problem=problem,
         rows=rows,
+        span=_find_span(built, columns),
         ways=_ways(visit, name, sql, asked | paid, preview),
         nearest=_link(name, problem["nearest"], asked["epsilon"], paid) if problem and problem.get("nearest") else "",
         payers=payers,
@@ -98,6 +99,13 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         tests=TESTS,
         purpose=visit.read_field("purpose"),
     )
+
+
+def _find_span(built: Built, columns: list[Data]) -> Data | None:
+    """The declared range of the column that is averaged: what an error bar is to be compared with."""
+    if built.measure not in ("average", "median"):
+        return None
+    return next((column for column in columns if column["name"] == built.column and "between" in column), None)
 
 
 def _question(name: str, sql: str, asked: Data) -> Data:

@@ -11,7 +11,7 @@ from html import escape
 
 from markupsafe import Markup
 
-__all__ = ["axis", "bar_row", "curves", "dots", "gauge", "picture"]
+__all__ = ["axis", "bar_row", "curves", "dots", "gauge", "picture", "reach"]
 
 
 def _svg(body: str, *, view: str, kind: str, title: str = "", stretch: bool = False) -> Markup:
@@ -57,6 +57,19 @@ def bar_row(value: float | None, bar: float | None, between: tuple[float, float]
     if bar is not None and math.isfinite(bar):
         first, last = place(value - bar), place(value + bar)
         body += f'<path class="error" d="M{first:.2f} 10H{last:.2f}M{first:.2f} 6V14M{last:.2f} 6V14"/>'
+    return _svg(body, view="0 0 400 20", kind="row", stretch=True)
+
+
+def reach(bar: float | None, low: float, high: float) -> Markup:
+    """How much of a range an error bar takes: the range as a line, the bar in the middle of it."""
+    if bar is None or not math.isfinite(bar) or high <= low:
+        return Markup("")
+    half = min(1.0, bar / (high - low)) * 196
+    body = '<path class="range" d="M2 10H398M2 5V15M398 5V15"/>'
+    body += f'<rect class="bar" x="{200 - half:.2f}" y="5" width="{2 * half:.2f}" height="10"/>'
+    body += (
+        f'<path class="error" d="M{200 - half:.2f} 10H{200 + half:.2f}M{200 - half:.2f} 5V15M{200 + half:.2f} 5V15"/>'
+    )
     return _svg(body, view="0 0 400 20", kind="row", stretch=True)
 
 

@@ -86,6 +86,7 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
         rows=[] if preview is None else forecast_rows(preview["forecast"]),
         ways=[],
         rest=None,
+        span=None,
         nearest="",
         purpose=visit.read_field("purpose"),
         payers=payers,
