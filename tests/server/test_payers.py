@@ -7,6 +7,7 @@ import re
 import pytest
 
 from mosha.client import connect_to
+from mosha.server.pages import charts
 from tests.server.house import COUNT, opened
 from tests.server.test_curator_pages import Visitor
 
@@ -169,3 +170,11 @@ def test_explore_computes_what_is_quick_apart_from_what_is_slow(place):
     assert parts["quick"] == {"meaning", "noise", "composition", "sparse", "graphs"}
     assert (parts["models"], parts["training"]) == ({"models"}, {"training"})
     assert parts[""] == parts["quick"] | parts["models"] | parts["training"]
+
+
+def test_an_error_bar_takes_as_much_of_the_picture_as_of_its_range():
+    drawn = charts.reach(3.0, 0, 30)
+    first, last = (float(place) for place in re.search(r'class="error" d="M([0-9.]+) 10H([0-9.]+)', drawn).groups())
+    assert (last - first) / 396 == pytest.approx(6 / 30)
+    assert charts.reach(None, 0, 30) == ""
+    assert 'width="396.00"' in charts.reach(99.0, 0, 30)

@@ -64,12 +64,11 @@ def reach(bar: float | None, low: float, high: float) -> Markup:
     """How much of a range an error bar takes: the range as a line, the bar in the middle of it."""
     if bar is None or not math.isfinite(bar) or high <= low:
         return Markup("")
-    half = min(1.0, bar / (high - low)) * 196
+    half = min(198.0, bar / (high - low) * 396)
+    first, last = 200 - half, 200 + half
     body = '<path class="range" d="M2 10H398M2 5V15M398 5V15"/>'
-    body += f'<rect class="bar" x="{200 - half:.2f}" y="5" width="{2 * half:.2f}" height="10"/>'
-    body += (
-        f'<path class="error" d="M{200 - half:.2f} 10H{200 + half:.2f}M{200 - half:.2f} 5V15M{200 + half:.2f} 5V15"/>'
-    )
+    body += f'<rect class="bar" x="{first:.2f}" y="5" width="{2 * half:.2f}" height="10"/>'
+    body += f'<path class="error" d="M{first:.2f} 10H{last:.2f}M{first:.2f} 5V15M{last:.2f} 5V15"/>'
     return _svg(body, view="0 0 400 20", kind="row", stretch=True)
 
 
