@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -178,3 +179,25 @@ def test_an_error_bar_takes_as_much_of_the_picture_as_of_its_range():
     assert (last - first) / 396 == pytest.approx(6 / 30)
     assert charts.reach(None, 0, 30) == ""
     assert 'width="396.00"' in charts.reach(99.0, 0, 30)
+
+
+def test_home_says_what_needs_somebody_today(place):
+    """A decision, a signature, a frozen dataset, a grant that ends: each with its link, and nothing for the others."""
+    day = (datetime.now(UTC).date() + timedelta(days=3)).isoformat()
+    ending = give(place, expires=day)
+    declared = {
+        "unit": {"person": "patient_id"},
+        "columns": {"patient_id": {}, "days": {"between": [0, 30], "origin": "law"}},
+    }
+    more = {"name": "later", "source": {"path": "later.csv"}, "declaration": declared, "promise": {"epsilon": 1.0}}
+    (place.service.settings.folder / "data" / "later.csv").write_text("patient_id,days\n1,3\n")
+    assert place.call("wang", "POST", "/datasets", more).status_code == 201
+    place.ask("zhang", key="dearer", epsilon=0.7)
+    homes = {who: Visitor(place, who).get("/").text for who in ("li", "zhang", "zhao", "sun")}
+    assert f"Your grant for visits ends on {day}" in homes["li"]
+    assert f"/ask/visits?grant={ending}" in homes["li"]
+    assert "Questions of yours that wait for a privacy officer: 1" in homes["zhang"]
+    assert "Questions that wait for your decision: 1" in homes["zhao"]
+    assert "Read and countersign the declaration of later" in homes["zhao"]
+    assert "Nothing needs you today." in homes["sun"]
+    place.call("wang", "DELETE", f"/grants/{ending}")

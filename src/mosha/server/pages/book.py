@@ -13,7 +13,7 @@ from mosha.ledger.paying.charge import Charge
 from mosha.server.errors import BadRequest
 from mosha.server.pages.site import PAGE, Data, Visit
 
-__all__ = ["ROUTES"]
+__all__ = ["ROUTES", "list_unsigned"]
 
 _PAGE = 100
 _WAITING = 20
@@ -38,19 +38,18 @@ def show_review(visit: Visit) -> Response:
         waiting=[one | {"forecast": _forecast(visit, one)} for one in waiting],
         more=found["next"] if len(waiting) == _WAITING else None,
         proposed=proposed,
-        unsigned=_list_unsigned(visit),
+        unsigned=[visit.do("readDataset", path={"dataset": name}) for name in list_unsigned(visit)],
         people=visit.read_names([*(one["principal"] for one in waiting), *asked]),
     )
 
 
-def _list_unsigned(visit: Visit) -> list[Data]:
+def list_unsigned(visit: Visit) -> list[str]:
     """Datasets whose newest declaration nobody signed as yet."""
     find = (
         "SELECT name FROM datasets d WHERE EXISTS (SELECT 1 FROM declarations v WHERE v.dataset = d.name AND"
         " v.version > d.version) ORDER BY name LIMIT 50"
     )
-    names = [row["name"] for row in visit.service.database.rows(find)]
-    return [visit.do("readDataset", path={"dataset": name}) for name in names if visit.may("dataset.read", name)]
+    return [row["name"] for row in visit.service.database.rows(find) if visit.may("dataset.read", row["name"])]
 
 
 def _forecast(visit: Visit, one: Data) -> Data:

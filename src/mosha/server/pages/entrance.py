@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from starlette.responses import FileResponse, Response
@@ -9,6 +11,7 @@ from starlette.responses import FileResponse, Response
 from mosha.server.cookies import set_session
 from mosha.server.demo import PEOPLE
 from mosha.server.errors import NotFound
+from mosha.server.pages.book import list_unsigned
 from mosha.server.pages.glossary import WORDS
 from mosha.server.pages.paying import is_usable
 from mosha.server.pages.site import FOLDER, Visit
@@ -18,6 +21,8 @@ __all__ = ["ROUTES"]
 
 DEMO_PEOPLE = {"li": "analyst", "wang": "curator", "zhao": "reviewer", "sun": "auditor"}
 _FEW = 12
+_SOON = 14  # days before its end at which a grant is mentioned
+_LITTLE = 0.1  # of a dataset's budget that is left
 _STATIC = {
     "mosha.css": "text/css; charset=utf-8",
     "swap.js": "text/javascript; charset=utf-8",
@@ -61,6 +66,7 @@ def _show_home(visit: Visit) -> Response:
         found["waiting"] = visit.do("listRequests", query={"state": "waiting"})["requests"]
         proposed = visit.do("listProposedPublications")["publications"]
         found["proposed"] = [one for one in proposed if one["state"] == "proposed"]
+    found["needs"] = _list_needs(visit, found)
     if reviews or audits:
         found["head"] = visit.do("readHead")["head"]
     return visit.render("home.html", **found)
@@ -70,6 +76,39 @@ def _with_budget(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
     """A dataset with what is spent of it, for those who may see that."""
     sees = one["state"] in ("open", "frozen") and visit.may("budget.see", one["name"])
     return one | {"budget": visit.do("readDataset", path={"dataset": one["name"]}).get("budget") if sees else None}
+
+
+Need = tuple[str, str, dict[str, Any]]
+"""A sentence, where it is dealt with, and the fields of the sentence."""
+
+
+def _list_needs(visit: Visit, found: dict[str, Any]) -> list[Need]:
+    """What needs somebody today."""
+    waits = sum(one["state"] == "waiting" for one in found["mine"])
+    counted = (
+        ("need_decision", "/review", len(found["waiting"])),
+        ("need_publication", "/review", len(found["proposed"])),
+        ("need_patience", "/requests", waits),
+    )
+    needs: list[Need] = [(code, place, {"count": count}) for code, place, count in counted if count]
+    names = (name for name in list_unsigned(visit) if visit.may("dataset.countersign", name))
+    needs += [("need_signature", f"/datasets/{name}", {"name": name}) for name in names]
+    for one in found["datasets"]:
+        needs += [(code, f"/datasets/{one['name']}", {"name": one["name"]}) for code in _needs_of(visit, one)]
+    soon = (datetime.now(UTC).date() + timedelta(days=_SOON)).isoformat()
+    for grant in (grant for grant in found["grants"] if grant["expires"][:10] <= soon):
+        place, day = f"/ask/{grant['dataset']}?grant={grant['id']}", grant["expires"][:10]
+        needs.append(("need_hurry", place, {"name": grant["dataset"], "day": day}))
+    return needs
+
+
+def _needs_of(visit: Visit, one: dict[str, Any]) -> Iterator[str]:
+    """What a dataset needs from whoever looks."""
+    budget = one["budget"]
+    if one["state"] == "frozen" and visit.may("dataset.thaw", one["name"]):
+        yield "need_thaw"
+    if budget and budget["left"] < _LITTLE * budget["limit"] and visit.may("grant.create", one["name"]):
+        yield "need_budget"
 
 
 def _guide(visit: Visit, datasets: list[dict[str, object]]) -> list[tuple[str, str, bool]]:
