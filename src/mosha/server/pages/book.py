@@ -134,7 +134,7 @@ def _line(entry: Data, graphs: frozenset[str]) -> Data:
 def _read_price(visit: Visit, entry: Data) -> Data:
     """What an account paid first, or may pay in all, in the measure in which it counts."""
     content = entry["content"]
-    charges = content.get("charges") or ()
+    charges: list[Data] = content.get("charges") or []
     name = charges[0]["account"] if charges else content.get("name") if entry["kind"] == "open" else None
     if name is None or entry["kind"] not in ("pay", "open"):
         return {}
