@@ -7,13 +7,24 @@ other case, and whenever a kernel raises its flag, the answer is None and the SQ
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from sqlglot import exp
 
-from mosha.connect.engines.labels import Fetch, KeyLabels, key_labels, person_label, persons_are_exact
+from mosha.connect.engines.labels import (
+    UNLISTED,
+    Fetch,
+    KeyLabels,
+    ListedKeys,
+    key_labels,
+    person_label,
+    persons_are_exact,
+)
+from mosha.connect.engines.local_source import size_of
 from mosha.connect.kernels.columns import (
     COUNT,
     PERSON,
@@ -22,6 +33,7 @@ from mosha.connect.kernels.columns import (
     Wanted,
     choose_columns,
     gather_batches,
+    keep_rows,
     values_of,
 )
 from mosha.connect.language.limits import seeds
@@ -29,8 +41,10 @@ from mosha.connect.language.schema import Schema, Type
 from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Aggregation, NearRanks, Norms, Question
 from mosha.connect.plan.bounding import NormBound, Truncate
+from mosha.connect.plan.owner_keys import OwnerKeys, split_owners
 from mosha.connect.plan.totals import Array, Totals, object_array
 from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, cast, column, number
+from mosha.connect.sql.listed_groups import FEW
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import alias, contributions, copies, key_columns, select
 
@@ -39,6 +53,8 @@ __all__ = ["Compiled"]
 TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 DENSE_GROUPS = 2**20
 COARSE_BITS, MOST_COARSE = 10, 2**22
+_BYTES_OF_OWNER = 96  # at most: key, label and code of a row, and an array of keys that are sparse
+_SPARSEST = 8
 Batches = Callable[[str], Iterator[Mapping[str, Array]]]
 
 
@@ -72,23 +88,61 @@ class Compiled:
 
     def _table(self, question: Question, rows: int, version: str | None) -> Table | None:
         """The columns of a question, kept from the last one where plan and data are the same."""
-        wish = choose_columns(question)
-        inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
-        mark = None if version is None else f"{version}\n{DUCKDB.sql(inner.copy())}\n{wish.mark}\n{wish.codes}"
+        wish, split = choose_columns(question), split_owners(question)
+        if split is not None and not self._has_room(split):
+            split = None
+        asked = question if split is None else split.question
+        inner = contributions(_drop_few(asked), wish.wholes, DUCKDB, raw=wish.reals)
+        listed = None if split is None else contributions(split.owners, (), DUCKDB)
+        texts = [DUCKDB.sql(query.copy()) for query in (inner, listed) if query is not None]
+        mark = None if version is None else "\n".join([version, *texts, wish.mark, f"{wish.codes} {question.only}"])
         kept = self._kept  # which another thread may change in between
         if mark is not None and kept is not None and kept[0] == mark:
             return kept[1]
         self._kept = None
-        table = self._read(question, wish, rows, inner)
+        owners = None if split is None or listed is None else self._list_owners(split.owners, listed)
+        if split is not None and owners is None:
+            return None
+        table = self._read(asked, wish, rows, inner, owners=owners)
         if mark is not None and table is not None and table.size <= self._memory // 8:
             self._kept = (mark, table)
         return table
 
+    def _has_room(self, split: OwnerKeys) -> bool:
+        """Whether the owners of all keys fit the memory beside the rows."""
+        rows = size_of(split.owners.relation)
+        return rows is not None and rows * _BYTES_OF_OWNER <= self._memory // 4
+
+    def _list_owners(self, question: Question, inner: exp.Select) -> Owners | None:
+        """Whose each key is; None where keys are too far apart for an array, or two persons share a label."""
+        from mosha.connect.kernels.column_kernels import codes_of  # noqa: PLC0415  (numba is an extra)
+        from mosha.connect.kernels.owner_kernels import list_owners  # noqa: PLC0415
+
+        if not persons_are_exact(self._fetch, question, inner):
+            return None
+        known = exp.Not(this=binary(exp.Is, column("k0"), exp.Null()))
+        columns = [alias(person_label(question), "p"), column("k0")]
+        found = self._fetch(DUCKDB.sql(select(columns, subquery(inner.copy(), "rows"), where=known)))
+        keys, persons = (np.asarray(found[name]).view(np.int64) for name in ("k0", "p"))
+        if not len(keys):
+            return None
+        low, size = int(keys.min()), int(keys.max()) - int(keys.min()) + 1
+        if size > _SPARSEST * len(keys) + 65536:
+            return None
+        codes, unique = codes_of(persons)
+        return Owners(low, list_owners(keys, codes, low, size), len(unique))
+
     def _read(
-        self, question: Question, wish: Wanted, rows: int, inner: exp.Select, hashes: Sequence[Node] = ()
+        self,
+        question: Question,
+        wish: Wanted,
+        rows: int,
+        inner: exp.Select,
+        hashes: Sequence[Node] = (),
+        owners: Owners | None = None,
     ) -> Table | None:
         """Labels, doubles and integers in one pass, then labels as codes."""
-        keys = key_labels(self._fetch, question, inner)
+        keys = ListedKeys(question) if _lists_few(question) else key_labels(self._fetch, question, inner)
         if keys is None or not persons_are_exact(self._fetch, question, inner):
             return None
         columns = [alias(person_label(question), "p"), alias(keys.label(), "g")]
@@ -97,13 +151,17 @@ class Compiled:
         columns += [alias(_first_bits(node), f"h{i}") for i, node in enumerate(hashes)]
         statement = DUCKDB.sql(select(columns, subquery(inner.copy(), "rows")))
         found = gather_batches(self._batches(statement), wish, len(hashes), rows)
+        if isinstance(keys, ListedKeys):
+            found = keep_rows(found, found.groups != UNLISTED)
+        if owners is not None:
+            found = owners.give(found)
         return _code_labels(found, wish, keys, lambda labels: keys.ambiguous(labels, self._fetch, inner))
 
     def _answer_truncated(self, question: Aggregation, bound: Truncate, rows: int) -> Totals | None:
         """First without the hashes of rows; they are fetched only where a group or person has too many rows."""
         for hashed in (False, True):
             wish = choose_columns(question, in_sql=hashed)  # the hash of a row is that of its values in SQL
-            inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
+            inner = contributions(_drop_few(question), wish.wholes, DUCKDB, raw=wish.reals)
             pair = [column("p"), *key_columns(question)]
             row = [*pair, *(column(f"v{i}") for i in range(len(wish.wholes)))]
             hashes = [DUCKDB.hash(seeds(bound.key), copies(nodes)) for nodes in ((pair, row) if hashed else (pair,))]
@@ -114,6 +172,38 @@ class Compiled:
             if found != NEEDS_ROW_HASHES:
                 return None if isinstance(found, int) else found
         return None
+
+
+@dataclass(frozen=True)
+class Owners:
+    """Whose each value of a key is: codes from 0 to `people`, from the least key on."""
+
+    low: int
+    codes: Array
+    people: int
+
+    def give(self, found: Gathered) -> Gathered:
+        """The rows whose key has an owner, who stands in its place."""
+        from mosha.connect.kernels.owner_kernels import look_up  # noqa: PLC0415
+
+        persons = np.empty(len(found.persons), np.int32)
+        lost = look_up(found.persons, self.codes, self.low, persons)
+        given = Gathered(persons, found.groups, found.values, found.hashes)
+        return keep_rows(given, persons >= 0) if lost else given
+
+
+def _lists_few(question: Question) -> bool:
+    """Whether few enough keys are asked for to be told apart one by one."""
+    return question.only is not None and bool(question.keys) and len(question.only) <= FEW
+
+
+def _drop_few(question: Question) -> Question:
+    """The question about all groups where `ListedKeys` drops the rows of others, which takes less than SQL."""
+    if not _lists_few(question):
+        return question
+    every = copy.copy(question)
+    object.__setattr__(every, "only", None)
+    return every
 
 
 def _bytes_of_row(question: Question) -> int:
@@ -135,7 +225,9 @@ def _first_bits(node: Node) -> Node:
     return cast(binary(exp.BitwiseRightShift, node, number(32)), Kind.UINT)
 
 
-def _code_labels(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[Array], bool]) -> Table | None:
+def _code_labels(
+    found: Gathered, wish: Wanted, keys: KeyLabels | ListedKeys, ambiguous: Callable[[Array], bool]
+) -> Table | None:
     """Labels as codes from 0: their distance from the least where that is tight, else by first appearance."""
     from mosha.connect.kernels.column_kernels import codes_of  # noqa: PLC0415  (numba is an extra and takes time to load)
 

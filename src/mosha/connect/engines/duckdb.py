@@ -7,12 +7,10 @@ import hashlib
 import re
 import threading
 import weakref
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,8 +25,10 @@ from mosha.connect.engines.duckdb_fields import (
     by_code_point,
     by_whole_texts,
     can_read_batches,
+    count_table,
     decode_bytes,
     field_of,
+    find_differing,
     join_columns,
     leave_out,
     listed_array,
@@ -37,7 +37,7 @@ from mosha.connect.engines.duckdb_fields import (
 from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_columns
 from mosha.connect.engines.duckdb_plans import Plans, hide_errors, read_silently
 from mosha.connect.engines.labels import to_array
-from mosha.connect.engines.local_source import LocalSource, files_version, size_of
+from mosha.connect.engines.local_source import LocalSource, files_version, size_of, tell_unchanged
 from mosha.connect.engines.source import BATCH, Columns, Engine, Use
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.kernels.slices import OutOfMemory, in_slices, slices_for
@@ -103,6 +103,7 @@ class DuckDB(Engine):
         self._plans = Plans(self._connection)
         self._forgotten: deque[str] = deque()
         self._attached: dict[str, str] = {}
+        self._states: dict[str, str] = {}
         self._listings: Counter[str] = Counter()
         self.compiled_from = compiled_from
         self._memory = self._memory_limit()
@@ -145,14 +146,7 @@ class DuckDB(Engine):
         names = ("file_name", "name", "duckdb_type", "num_children")
         listed = select([column(name) for name in names], call("PARQUET_SCHEMA", text(place)))
         ordered = listed.order_by(column("file_name"), column("column_id"), copy=False)
-        seen: defaultdict[str, list[str]] = defaultdict(list)
-        for _, (_, *rows) in groupby(self._ask(self.dialect.sql(ordered), problem), key=itemgetter(0)):
-            nested = 0
-            for _, name, kind, children in rows:
-                if not nested:
-                    seen[name].append(kind)
-                nested = max(0, nested - 1) + (children or 0)
-        return {name for name, kinds in seen.items() if len(kinds) != files or len(set(kinds)) > 1}
+        return find_differing(self._ask(self.dialect.sql(ordered), problem), files)
 
     def _csv(self, place: str, separator: str | None, *, multiline: bool) -> LocalSource:
         """Comma-separated text (see `comma_separated`)."""
@@ -182,7 +176,10 @@ class DuckDB(Engine):
         fields, skipped = leave_out(mixed, fields, skipped)
         size = len(frame) if hasattr(frame, "__len__") else None
         form = None if frozen else partial(tell_columns, frame)
-        source = LocalSource(self, fields, skipped, origin, size, lambda: "frozen" if frozen else None, form=form)
+        version = lambda: "frozen" if frozen else None
+        source = LocalSource(
+            self, fields, skipped, origin, size, version, form=form, is_empty=self._is_empty if frozen else None
+        )
         weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
         return source
 
@@ -235,6 +232,7 @@ class DuckDB(Engine):
             name = f"{stem}_{len(self._attached) + 1}" if stem.lower() in taken else stem
             quoted = self.dialect.sql(exp.Identifier(this=name, quoted=True))
             attach = f"ATTACH {self.dialect.sql(text(place))} AS {quoted} (READ_ONLY)"
+            self._states[place] = files_version(place)
             self._ask(attach, DataError("connect.not_a_duckdb_database", place=str(path), spent="nothing"))
             self._attached[place] = name
         *schema, plain = table.split(".", 1)
@@ -244,7 +242,21 @@ class DuckDB(Engine):
         problem = DataError("connect.no_table_in_database", table=table, place=str(path), spent="nothing")
         fields, skipped = self._describe(origin(), problem)
         named = f"{table} of {place}"  # the name under which a file is attached depends on those before it
-        return LocalSource(self, tuple(map(by_code_point, fields)), skipped, origin, place=named)
+        size = self._count_table(parts)
+        version = partial(tell_unchanged, place, self._states[place]) if size is not None else lambda: None
+        read = tuple(map(by_code_point, fields))
+        return LocalSource(self, read, skipped, origin, size, version, place=named, is_empty=self._is_empty)
+
+    def _count_table(self, parts: Sequence[str]) -> int | None:
+        """The rows of a table of an attached file; None for a view, which may read what can change."""
+        found = self._ask(self.dialect.sql(count_table(parts)), DataError("connect.texts_unreadable", spent="nothing"))
+        return int(found[0][0]) if found else None
+
+    def _is_empty(self, statement: str) -> bool:
+        """Whether a statement is known to have no rows."""
+        with suppress(DataError):
+            return not self._ask(statement, DataError("connect.duckdb_unfit", spent="nothing"))
+        return False
 
     def _run_silently(self, work: Callable[[], T], problem: DataError) -> T:
         with self._lock:

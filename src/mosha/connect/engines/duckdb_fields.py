@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from mosha.connect.plan.source import Field
 from mosha.connect.plan.totals import Array, integers, object_array
 from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, choose, column, number, text
 from mosha.connect.sql.rows import subquery
-from mosha.connect.sql.statement import Query, alias, select
+from mosha.connect.sql.statement import Query, alias, all_of, select
 
 __all__ = [
     "UNREADABLE_BYTE",
@@ -24,9 +27,11 @@ __all__ = [
     "by_code_point",
     "by_whole_texts",
     "can_read_batches",
+    "count_table",
     "csv_field",
     "decode_bytes",
     "field_of",
+    "find_differing",
     "join_columns",
     "key_array",
     "leave_out",
@@ -243,3 +248,22 @@ def _join_limbs(high: Array, low: Array) -> Array:
     if not high.any():
         return low
     return integers([upper * LIMB + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)])
+
+
+def find_differing(rows: Sequence[Any], files: int) -> set[str]:
+    """The columns that some of so many files lack or have with another type; rows of their schemas, file by file."""
+    seen: defaultdict[str, list[str]] = defaultdict(list)
+    for _, (_, *columns) in groupby(rows, key=itemgetter(0)):
+        nested = 0
+        for _, name, kind, children in columns:
+            if not nested:
+                seen[name].append(kind)
+            nested = max(0, nested - 1) + (children or 0)
+    return {name for name, kinds in seen.items() if len(kinds) != files or len(set(kinds)) > 1}
+
+
+def count_table(parts: Sequence[str]) -> exp.Select:
+    """How many rows the catalogue gives a table of an attached file; no row for a view."""
+    names = ("database_name", "schema_name", "table_name")
+    here = [binary(exp.EQ, column(name), text(part)) for name, part in zip(names, parts, strict=True)]
+    return select([column("estimated_size")], call("DUCKDB_TABLES"), where=all_of(here))

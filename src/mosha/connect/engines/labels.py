@@ -13,14 +13,24 @@ from mosha.connect.engines.duckdb_fields import key_array
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question
 from mosha.connect.plan.totals import Array, object_array
-from mosha.connect.sql.dialect import DUCKDB, Kind, Node, call, cast, column, number
+from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, call, cast, choose, column, number
 from mosha.connect.sql.rows import subquery
-from mosha.connect.sql.statement import alias, copies, key_columns, select
+from mosha.connect.sql.statement import alias, all_of, copies, key_columns, select
 
-__all__ = ["MISSING", "KeyLabels", "key_labels", "person_label", "persons_are_exact", "to_array"]
+__all__ = [
+    "MISSING",
+    "UNLISTED",
+    "KeyLabels",
+    "ListedKeys",
+    "key_labels",
+    "person_label",
+    "persons_are_exact",
+    "to_array",
+]
 
 Fetch = Callable[[str], Mapping[str, Any]]
 MISSING = -(2**63)  # stands for the NULL key among integer keys
+UNLISTED = 255  # stands for all keys but a few listed ones
 
 
 def person_label(question: Question) -> Node:
@@ -84,6 +94,37 @@ class KeyLabels:
         least = exp.EQ(this=column("k0"), expression=cast(number(MISSING), Kind.BIGINT))
         counted = select([alias(exp.Count(this=exp.Star()), "n")], subquery(rows.copy(), "rows"), where=least)
         return bool(fetch(DUCKDB.sql(counted))["n"][0])
+
+
+@dataclass(frozen=True)
+class ListedKeys:
+    """A few public keys as labels, each its place in the list; what is not listed has none."""
+
+    question: Question
+
+    whole = True
+    width = 1
+
+    def label(self) -> Node:
+        question, places = self.question, []
+        assert question.only is not None
+        for place, values in enumerate(question.only):
+            tests = [
+                binary(exp.Is, key, exp.Null()) if value is None else binary(exp.EQ, key, DUCKDB.literal(value, kind))
+                for key, value, kind in zip(key_columns(question), values, question.key_types, strict=True)
+            ]
+            places.append((all_of(tests), cast(number(place), Kind.UTINYINT)))
+        return choose(*places, otherwise=cast(number(UNLISTED), Kind.UTINYINT))
+
+    def keys(self, labels: Array) -> tuple[Array, ...]:
+        """The key columns of these labels."""
+        assert self.question.only is not None
+        found = [self.question.only[label] for label in labels.tolist()]
+        return tuple(object_array([key[i] for key in found]) for i in range(len(self.question.keys)))
+
+    def ambiguous(self, labels: Array, fetch: Fetch, rows: exp.Select) -> bool:  # noqa: ARG002
+        """No label stands for two keys."""
+        return False
 
 
 def key_labels(fetch: Fetch, question: Question, rows: exp.Select) -> KeyLabels | None:

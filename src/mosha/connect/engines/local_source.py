@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlglot import exp
 
+from mosha.connect.plan.person_steps import OwnerJoin, Pick
 from mosha.connect.plan.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
 from mosha.connect.plan.source import FRAME, Source
 from mosha.connect.sql.dialect import DUCKDB, Node
+from mosha.connect.sql.rows import find_repeated
 
-__all__ = ["LocalSource", "files_version", "size_of"]
+__all__ = ["LocalSource", "files_version", "size_of", "tell_unchanged"]
+
+MOST_KEYS = 20_000_000
+"""Of more rows than these it is not looked up whether a key repeats."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,6 +33,23 @@ class LocalSource(Source):
     version: Callable[[], str | None] = lambda: None
     place: str = ""
     form: Callable[[], str | None] | None = None
+    is_empty: Callable[[str], bool] | None = None  # whether a statement has no rows
+    facts: dict[str, bool] = field(default_factory=dict)  # which keys are unique, by statement and version
+
+    def learn_unique(self, names: Sequence[str]) -> None:
+        version = self.version()
+        if self.is_empty is None or version is None or self.rows is None or self.rows > MOST_KEYS:
+            return
+        statement = DUCKDB.sql(find_repeated(self, names, DUCKDB))
+        self.facts[f"{statement}\n{version}"] = self.is_empty(statement)
+
+    def has_unique(self, names: Sequence[str]) -> bool:
+        if not self.facts:
+            return False
+        version = self.version()
+        return version is not None and self.facts.get(
+            f"{DUCKDB.sql(find_repeated(self, names, DUCKDB))}\n{version}", False
+        )
 
     def read_form(self) -> str | None:
         """What analysing a statement about the table depends on; None where that cannot be told.
@@ -55,12 +77,19 @@ def files_version(place: str) -> str:
     return repr([(path, state.st_mtime_ns, state.st_size, state.st_ino) for path, state in states])
 
 
+def tell_unchanged(place: str, state: str) -> str | None:
+    """The state of a file while it is still that; None from then on."""
+    return state if files_version(place) == state else None
+
+
 def size_of(relation: Relation) -> int | None:
     """At most how many rows a relation has, where that is cheap to know."""
     if isinstance(relation, Scan):
         return relation.source.rows if isinstance(relation.source, LocalSource) else None
-    if isinstance(relation, (Where, Compute, Limit)):
+    if isinstance(relation, (Where, Compute, Limit, Pick)):
         return size_of(relation.parent)
+    if isinstance(relation, OwnerJoin) and relation.several == "nobody":
+        return size_of(relation.left)
     if isinstance(relation, PublicJoin):
         left = size_of(relation.left)
         return None if left is None or relation.at_most is None else left * relation.at_most

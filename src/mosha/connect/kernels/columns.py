@@ -17,7 +17,18 @@ from mosha.connect.plan.aggregation import NearRanks, Norms, Question
 from mosha.connect.plan.totals import Array
 from mosha.connect.sql.statement import is_plain_count
 
-__all__ = ["COUNT", "KNOWN", "PERSON", "Gathered", "Table", "Wanted", "choose_columns", "gather_batches", "values_of"]
+__all__ = [
+    "COUNT",
+    "KNOWN",
+    "PERSON",
+    "Gathered",
+    "Table",
+    "Wanted",
+    "choose_columns",
+    "gather_batches",
+    "keep_rows",
+    "values_of",
+]
 
 COUNT, PERSON, KNOWN = -1, -2, -3
 FEW_TOTALS = 2**14
@@ -106,12 +117,21 @@ def gather_batches(batches: Iterator[Mapping[str, Array]], wish: Wanted, hashes:
             labels = {name: _longer(old, filled + size) for name, old in labels.items()}
             values, bits = _longer(values, filled + size), [_longer(old, filled + size) for old in bits]
         for name, label in labels.items():
-            labels[name] = _copy_labels(label, filled, batch[name].view(np.int64))
+            found = batch[name]
+            labels[name] = _copy_labels(label, filled, found.view(np.int64) if found.itemsize == 8 else found)
         _fill(values, filled, batch, wish)
         for i, target in enumerate(bits):
             target[filled : filled + size] = batch[f"h{i}"]
         filled += size
     return Gathered(labels["p"][:filled], labels["g"][:filled], values[:filled], tuple(b[:filled] for b in bits))
+
+
+def keep_rows(found: Gathered, kept: Array) -> Gathered:
+    """The rows for which `kept` is true."""
+    if kept.all():
+        return found
+    hashes = tuple(bits[kept] for bits in found.hashes)
+    return Gathered(found.persons[kept], found.groups[kept], found.values[kept], hashes)
 
 
 def _longer(column: Array, more: int) -> Array:
@@ -205,12 +225,19 @@ class Table:
     @cached_property
     def pairs(self) -> tuple[Array, Array]:
         """(offsets, pairs): for each person the groups with rows, each (group, sums of `pair_codes`)."""
-        from mosha.connect.kernels.kernel import by_person, pairs_of  # noqa: PLC0415
+        from mosha.connect.kernels.kernel import by_person, dense_pairs, pairs_of  # noqa: PLC0415
 
-        offsets, rows = by_person(self.persons, self.groups, self.values, self.people)
-        narrow = rows.dtype == np.int32 and self.wish.magnitude * self.most_rows < 2**31
-        pairs = np.empty((len(rows), len(self.pair_codes) + 1), np.int32 if narrow else np.int64)
-        starts = pairs_of(offsets, rows, pairs, np.array(self.pair_codes, np.int64), self.group_count)
+        codes, cells = np.array(self.pair_codes, np.int64), self.people * self.group_count
+        narrow = self.values.dtype == np.int32 and self.wish.magnitude * self.most_rows < 2**31
+        kind = np.int32 if narrow else np.int64
+        if cells <= len(self.persons):
+            columns = self.persons, self.groups, self.values
+            pairs = np.empty((cells, len(codes) + 1), kind)
+            starts = dense_pairs(columns, np.zeros(pairs.shape, kind), pairs, codes, self.group_count)
+        else:
+            offsets, rows = by_person(self.persons, self.groups, self.values, self.people)
+            pairs = np.empty((len(rows), len(codes) + 1), kind)
+            starts = pairs_of(offsets, rows, pairs, codes, self.group_count)
         return starts, pairs[: starts[-1]]
 
     @property

@@ -21,7 +21,7 @@ from numba import njit
 
 from mosha.connect.kernels.column_kernels import BLOCK, Array, Whole, into_blocks, missing_in
 
-__all__ = ["by_person", "group_norms", "group_totals", "pairs_of", "row_norms", "row_totals"]
+__all__ = ["by_person", "dense_pairs", "group_norms", "group_totals", "pairs_of", "row_norms", "row_totals"]
 
 COUNT, PERSON, KNOWN = -1, -2, -3
 
@@ -177,6 +177,35 @@ def pairs_of(offsets: Array, rows: Array, pairs: Array, codes: Array, count: Who
             for j in range(len(codes)):
                 pairs[place, j + 1] += entry_of(values, i, codes[j], missing)
     starts[len(offsets) - 1] = found
+    return starts
+
+
+@njit(cache=True)
+def dense_pairs(rows: Any, cells: Array, pairs: Array, codes: Array, count: Whole) -> Array:
+    """The same as `pairs_of`, by a cell for each person and group; rows = (persons, groups, values).
+
+    `cells` has a line for each of them, zero before: the number of rows, then the sums of `codes`.
+    """
+    persons, groups, values = rows
+    missing = missing_in(values)
+    for i in range(len(persons)):
+        cell = np.int64(persons[i]) * count + groups[i]
+        cells[cell, 0] += 1
+        for j in range(len(codes)):
+            if codes[j] != COUNT:
+                cells[cell, j + 1] += entry_of(values, i, codes[j], missing)
+    people = len(cells) // count
+    starts, found = np.empty(people + 1, np.int64), 0
+    for person in range(people):
+        starts[person] = found
+        for group in range(count):
+            cell = person * count + group
+            if cells[cell, 0] > 0:
+                pairs[found, 0] = group
+                for j in range(len(codes)):
+                    pairs[found, j + 1] = cells[cell, 0] if codes[j] == COUNT else cells[cell, j + 1]
+                found += 1
+    starts[people] = found
     return starts
 
 

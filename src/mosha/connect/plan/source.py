@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -76,6 +76,13 @@ class Source(ABC):
             return self
         chosen = ((field, field.identify if field.name in names else None) for field in self.fields)
         return replace(self, fields=tuple(replace(field, read=read) if read else field for field, read in chosen))
+
+    def learn_unique(self, names: Sequence[str]) -> None:  # noqa: B027  (most engines cannot)
+        """Find out whether `names` are a key, where the table cannot change unseen; nobody is told but the plan."""
+
+    def has_unique(self, names: Sequence[str]) -> bool:  # noqa: ARG002
+        """Whether it was found, and still holds, that no two rows share all of these columns (NULL equals nothing)."""
+        return False
 
     def public_parts(self) -> Iterable[Description]:
         """What a fingerprint knows of a table: its public name and its columns."""

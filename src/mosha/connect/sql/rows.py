@@ -23,13 +23,13 @@ from mosha.connect.plan.relation import (
     Scan,
     Where,
 )
-from mosha.connect.plan.source import Field
+from mosha.connect.plan.source import Field, Source
 from mosha.connect.sql.arithmetic import narrow
 from mosha.connect.sql.dialect import Dialect, Node, binary, choose, column, number
 from mosha.connect.sql.expressions import Scope
 from mosha.connect.sql.layers import Typed
 
-__all__ = ["fresh_names", "open_rows", "row_number", "subquery"]
+__all__ = ["find_repeated", "fresh_names", "open_rows", "row_number", "subquery"]
 
 
 def fresh_names(relation: Relation) -> Iterator[str]:
@@ -159,7 +159,9 @@ def _join_owners(relation: OwnerJoin, dialect: Dialect, names: Iterator[str]) ->
     right = open_rows(relation.right, dialect, names)
     kind, person = right.schema[owner], right.once(right.value(Column(owner)).node)
     right.predicates.append(exp.Not(this=binary(exp.Is, person, exp.Null())))
-    if relation.several == "each":
+    if _has_unique_keys(relation.right, keys):
+        owners, rename = right, {relation.name: owner}
+    elif relation.several == "each":
         owners = _group(right, (*keys, owner), {})
         rename = {relation.name: owner}
     else:
@@ -171,6 +173,24 @@ def _join_owners(relation: OwnerJoin, dialect: Dialect, names: Iterator[str]) ->
         new: owners.columns[old] for new, old in rename.items()
     }
     return _join_sides(left, owners, relation.on, (list(left.columns), [relation.name]), "INNER")
+
+
+def _has_unique_keys(relation: Relation, keys: Sequence[str]) -> bool:
+    """Whether no two rows share the keys: they are known to be unique in a table of which no row comes twice."""
+    if isinstance(relation, OwnerJoin) and relation.several == "nobody":
+        return _has_unique_keys(relation.left, keys)
+    return isinstance(relation, Scan) and relation.source.has_unique(keys)
+
+
+def find_repeated(source: Source, names: Sequence[str], dialect: Dialect) -> exp.Select:
+    """A statement that has a row if some value of the key is that of two rows."""
+    relation = Scan(source)
+    scope = open_rows(relation, dialect, fresh_names(relation))
+    for name in names:
+        scope.predicates.append(exp.Not(this=binary(exp.Is, scope.once(scope.value(Column(name)).node), exp.Null())))
+    rows = _group(scope, names, {"rows": (exp.Count(this=exp.Star()), Type.INTEGER)})
+    rows.predicates.append(binary(exp.GT, rows.columns["rows"].node.copy(), number(1)))
+    return rows.dress(exp.Select(expressions=[rows.columns["rows"].node])).limit(1, copy=False)
 
 
 _ENDS: Mapping[str, type[exp.Func]] = {"the least": exp.Min, "the greatest": exp.Max}

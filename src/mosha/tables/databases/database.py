@@ -163,6 +163,7 @@ def _reach_person(path: Path, opened: Source, found: Mapping[str, Relation], tab
     while name in opened.schema:
         name += "'"
     key = path.through
+    found[key.table].sources[0].learn_unique(key.key)  # the first is the table that has the key
     return OwnerJoin(
         private(opened), found[key.table], tuple(zip(key.columns, key.key, strict=True)), name, table.several
     )

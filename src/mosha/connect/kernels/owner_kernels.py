@@ -1,0 +1,37 @@
+"""Compiled look-ups of owners: whose each value of a foreign key is, as an array that begins at the least key."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mosha.connect.kernels.column_kernels import Array, Whole
+
+__all__ = ["list_owners", "look_up"]
+
+NOBODY, SEVERAL = -1, -2
+
+
+@njit(cache=True)
+def list_owners(keys: Array, persons: Array, low: Whole, size: Whole) -> Array:
+    """owners[key - low]: the code of the one person whose rows have the key; else NOBODY or SEVERAL."""
+    owners = np.full(size, NOBODY, np.int32)
+    for i in range(len(keys)):
+        place = keys[i] - low
+        if owners[place] == NOBODY:
+            owners[place] = persons[i]
+        elif owners[place] != persons[i]:
+            owners[place] = SEVERAL
+    return owners
+
+
+@njit(cache=True)
+def look_up(keys: Array, owners: Array, low: Whole, persons: Array) -> int:
+    """Fill `persons` with the owner of each key, below zero where there is not exactly one; how many have none."""
+    lost, size = 0, len(owners)
+    for i in range(len(keys)):
+        place = np.int64(keys[i]) - low
+        owner = owners[place] if 0 <= place < size else NOBODY
+        persons[i] = owner
+        lost += owner < 0
+    return lost
