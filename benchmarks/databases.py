@@ -1,12 +1,14 @@
 """What bounding along foreign keys costs: lines -> orders -> customers in DuckDB, against the same query unprotected.
 
 The database has the sizes of TPC-H at scale 1: 6 million lines, 4 an order, and 10 orders a customer. The bar is 6
-times the CPU time of the query as it stands, and is not kept yet.
+times the CPU time of the query as it stands, for a question that is new to a database about whose lines something else
+was asked before. Beside it, without a bar: the first question after opening, and the same question once more.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +27,7 @@ QUERIES = {
         "AND day < '1996-01-01' GROUP BY flag"
     ),
 }
+OTHER = "SELECT COUNT(*) AS n FROM line WHERE amount > 50000"
 SCHEMA = {
     "persons": {"customer": {"key": "customer.id", "at_most": 100}},
     "tables": {
@@ -58,16 +61,30 @@ def main() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         place = str(Path(folder) / "shop.duckdb")
         make_database(place, LINES)
-        account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), rho=1e3)
-        shop = mosha.protect_database(place, schema=SCHEMA, account=account, engine=DuckDB())
         plain = duckdb.connect()
         plain.execute(f"ATTACH '{place}' AS shop (READ_ONLY); USE shop")
+        _open(place).query(OTHER, rho=0.01)  # compiled code is loaded once in a process
         for name, sql in QUERIES.items():
-            work = [partial(_ask_plainly, plain, sql), partial(shop.query, sql, rho=0.01)]
-            bare, bounded = best_cpu(work, repeats=3)
-            ratio = bare / bounded
-            rows.append(Row(name, "DuckDB, unprotected", ratio, 1 / 6, f"{bounded:.2f} s", f"{bare:.2f} s"))
+            (bare,) = best_cpu([partial(_ask_plainly, plain, sql)], repeats=5)
+            for when, bar, before in ("first", None, ()), ("later", 1 / 6, (OTHER,)), ("again", None, (OTHER, sql)):
+                bounded = min(_measure(place, sql, before) for _ in range(4))
+                what = f"{name}, {when}"
+                rows.append(Row(what, "DuckDB, unprotected", bare / bounded, bar, f"{bounded:.3f} s", f"{bare:.3f} s"))
     return rows
+
+
+def _open(place: str) -> mosha.tables.Database:
+    account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), rho=1e3)
+    return mosha.protect_database(place, schema=SCHEMA, account=account, engine=DuckDB())
+
+
+def _measure(place: str, sql: str, before: Sequence[str]) -> float:
+    """The CPU seconds of a question, after others in a database that was just opened."""
+    shop = _open(place)
+    for other in before:
+        shop.query(other, rho=0.01)
+    (found,) = best_cpu([partial(shop.query, sql, rho=0.01)], repeats=1)
+    return found
 
 
 def _ask_plainly(connection: duckdb.DuckDBPyConnection, sql: str) -> object:

@@ -15,6 +15,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         g = self.random = random.Random(seed)
+        self.seed, self.key = seed, g.randbytes(32)
         self.depth = g.choice([1, 2, 2, 3])
         self.several = {f"t{i}": g.choice(["nobody", "nobody", "each"]) for i in range(2, self.depth + 2)}
         self.unique = g.random() < 0.5

@@ -4,23 +4,26 @@
 
 Each comparison asks one query of a database and of its neighbour (`paths.md` says which that is), exactly: what each
 other person contributes must be equal to the last integer, the removed one must contribute nothing, and the bounded
-answers may differ by no more than the limit that is charged.
+answers may differ by no more than the limit that is charged. On DuckDB every answer is asked for twice, in SQL and of
+the compiled kernels, and both must be equal.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
-import secrets
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
 from fuzz._random_databases import World
-from mosha.connect.engines.source import answer
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.source import Engine, answer
 from mosha.connect.language.expression import col
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
@@ -53,26 +56,47 @@ def compare(seed: int, load: Load) -> str:
     text = world.write_query()
     person = world.random.randrange(7)
     databases = [load(world.list_tables(rows)) for rows in (world.rows, world.without(person))]
+    engines: Sequence[Engine | None] = _make_engines() if load is dict else [None]
+    found = [_list_answers(world, text, person, databases, engine) for engine in engines]
+    if any(one != found[0] for one in found):
+        raise Found(f"seed {world.seed}: {text} has other answers in kernels than in SQL: {found}")
+    return "refused" if found[0] is None else "compared"
+
+
+@cache
+def _make_engines() -> list[DuckDB]:
+    """One that answers in SQL alone, one that leaves what it can to the kernels."""
+    return [DuckDB(compiled_from=None), DuckDB(compiled_from=0)]
+
+
+def _list_answers(
+    world: World, text: str, person: int, databases: list[Any], engine: Engine | None
+) -> list[Any] | None:
+    """The bounded answers of both databases, after the comparison; None if the query is refused."""
+    schema = world.declare()
     try:
         asked = [
-            statement(text, protect_database(place, schema=world.declare()).tables).question for place in databases
+            statement(text, protect_database(place, schema=schema, engine=engine).tables).question
+            for place in databases
         ]
     except Refused:
-        return "refused"
+        return None
     before, after = (list_contributions(question.relation) for question in asked)
     others = Counter({key: count for key, count in before.items() if key[0] != person})
     if others != after:
-        raise Found(f"seed {seed}: {text} tells person {person} from their neighbours: {others} {after}")
-    key = secrets.token_bytes(32)
-    for bound in (NormBound(1, {"n": LIMIT}), Truncate(key, rows=LIMIT)):
+        raise Found(f"seed {world.seed}: {text} tells person {person} from their neighbours: {others} {after}")
+    answers = []
+    for bound in (NormBound(1, {"n": LIMIT}), NormBound(2, {"n": LIMIT}), Truncate(world.key, rows=LIMIT)):
         tables = []
         for question in asked:
             exact = Aggregation(question.relation, question.keys, (("n", Rows()),), bound=bound)
             tables.append(Counter({row: count for row, (count,) in answer(exact).rows()}))
-        moved = sum(abs(tables[0][row] - tables[1][row]) for row in tables[0] | tables[1])
+        moves = [abs(tables[0][row] - tables[1][row]) for row in tables[0] | tables[1]]
+        moved = math.hypot(*moves) if isinstance(bound, NormBound) and bound.order == 2 else sum(moves)
         if moved > LIMIT:
-            raise Found(f"seed {seed}: {text} moves by {moved} with person {person}, and {LIMIT} are charged")
-    return "compared"
+            raise Found(f"seed {world.seed}: {text} moves by {moved} with person {person}, and {LIMIT} are charged")
+        answers.append(tables)
+    return answers
 
 
 def attempt() -> None:

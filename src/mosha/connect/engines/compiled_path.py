@@ -10,12 +10,12 @@ from __future__ import annotations
 import copy
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from sqlglot import exp
 
 from mosha.connect.engines.labels import (
+    MISSING,
     UNLISTED,
     Fetch,
     KeyLabels,
@@ -36,6 +36,7 @@ from mosha.connect.kernels.columns import (
     keep_rows,
     values_of,
 )
+from mosha.connect.kernels.owners import Owners, find_owners
 from mosha.connect.language.limits import seeds
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.language.value import Persons
@@ -54,7 +55,6 @@ TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 DENSE_GROUPS = 2**20
 COARSE_BITS, MOST_COARSE = 10, 2**22
 _BYTES_OF_OWNER = 96  # at most: key, label and code of a row, and an array of keys that are sparse
-_SPARSEST = 8
 Batches = Callable[[str], Iterator[Mapping[str, Array]]]
 
 
@@ -70,6 +70,7 @@ class Compiled:
         self._batches = batches
         self._memory = memory
         self._kept: tuple[str, Table] | None = None
+        self._kept_owners: tuple[str, Owners] | None = None
 
     def answer(self, question: Question, rows: int, version: str | None) -> Totals | None:
         """The answer, or None where the SQL plan must give it."""
@@ -92,18 +93,20 @@ class Compiled:
         if split is not None and not self._has_room(split):
             split = None
         asked = question if split is None else split.question
-        inner = contributions(_drop_few(asked), wish.wholes, DUCKDB, raw=wish.reals)
+        inner = contributions(_drop_few(asked), wish.wholes, DUCKDB, raw=wish.reals, all_rows=split is not None)
         listed = None if split is None else contributions(split.owners, (), DUCKDB)
         texts = [DUCKDB.sql(query.copy()) for query in (inner, listed) if query is not None]
-        mark = None if version is None else "\n".join([version, *texts, wish.mark, f"{wish.codes} {question.only}"])
+        asks = f"{wish.codes} {question.only} {_needs_pairs(question)}"
+        mark = None if version is None else "\n".join([version, *texts, wish.mark, asks])
         kept = self._kept  # which another thread may change in between
         if mark is not None and kept is not None and kept[0] == mark:
             return kept[1]
         self._kept = None
-        owners = None if split is None or listed is None else self._list_owners(split.owners, listed)
-        if split is not None and owners is None:
-            return None
-        table = self._read(asked, wish, rows, inner, owners=owners)
+        if split is None or listed is None:
+            table = self._read(asked, wish, rows, inner)
+        else:
+            owners = self._find_owners(split.owners, listed, mark and f"{version}\n{texts[1]}")
+            table = None if owners is None else self._read_owned(asked, wish, rows, inner, owners)
         if mark is not None and table is not None and table.size <= self._memory // 8:
             self._kept = (mark, table)
         return table
@@ -113,24 +116,36 @@ class Compiled:
         rows = size_of(split.owners.relation)
         return rows is not None and rows * _BYTES_OF_OWNER <= self._memory // 4
 
-    def _list_owners(self, question: Question, inner: exp.Select) -> Owners | None:
-        """Whose each key is; None where keys are too far apart for an array, or two persons share a label."""
-        from mosha.connect.kernels.column_kernels import codes_of  # noqa: PLC0415  (numba is an extra)
-        from mosha.connect.kernels.owner_kernels import list_owners  # noqa: PLC0415
-
+    def _find_owners(self, question: Question, inner: exp.Select, mark: str | None) -> Owners | None:
+        """Whose each key is, kept like columns; None where an array does not hold it, or two persons share a label."""
+        kept = self._kept_owners
+        if mark is not None and kept is not None and kept[0] == mark:
+            return kept[1]
+        self._kept_owners = None
         if not persons_are_exact(self._fetch, question, inner):
             return None
         known = exp.Not(this=binary(exp.Is, column("k0"), exp.Null()))
         columns = [alias(person_label(question), "p"), column("k0")]
-        found = self._fetch(DUCKDB.sql(select(columns, subquery(inner.copy(), "rows"), where=known)))
-        keys, persons = (np.asarray(found[name]).view(np.int64) for name in ("k0", "p"))
-        if not len(keys):
+        statement = DUCKDB.sql(select(columns, subquery(inner.copy(), "rows"), where=known))
+        found = find_owners(self._batches(statement))
+        if found is None or found.low == MISSING:  # which stands for NULL where rows are read
             return None
-        low, size = int(keys.min()), int(keys.max()) - int(keys.min()) + 1
-        if size > _SPARSEST * len(keys) + 65536:
-            return None
-        codes, unique = codes_of(persons)
-        return Owners(low, list_owners(keys, codes, low, size), len(unique))
+        if mark is not None and found.codes.nbytes <= self._memory // 8:
+            self._kept_owners = (mark, found)
+        return found
+
+    def _read_owned(
+        self, question: Question, wish: Wanted, rows: int, inner: exp.Select, owners: Owners
+    ) -> Table | None:
+        """The same for rows with a key in the place of their person; only sums, where nothing else is asked for."""
+        count = len(question.only or ()) if question.keys else 1
+        few = _lists_few(question) or not question.keys
+        cells = owners.people * count * (len(wish.codes) + 1)
+        if not (few and _needs_pairs(question) and wish.magnitude * rows < 2**62 and 32 * cells <= self._memory // 8):
+            return self._read(question, wish, rows, inner, owners=owners)
+        keys = ListedKeys(question) if question.keys else KeyLabels(0, False, {}, ())
+        batches = self._batches(_list_columns(question, wish, inner, keys))
+        return owners.sum_up(batches, wish, range(keys.first, keys.first + count), keys.keys)
 
     def _read(
         self,
@@ -145,11 +160,7 @@ class Compiled:
         keys = ListedKeys(question) if _lists_few(question) else key_labels(self._fetch, question, inner)
         if keys is None or not persons_are_exact(self._fetch, question, inner):
             return None
-        columns = [alias(person_label(question), "p"), alias(keys.label(), "g")]
-        columns += [column(f"r{i}") for i in range(len(wish.reals))]
-        columns += [column(f"v{i}") for i in range(len(wish.wholes))]
-        columns += [alias(_first_bits(node), f"h{i}") for i, node in enumerate(hashes)]
-        statement = DUCKDB.sql(select(columns, subquery(inner.copy(), "rows")))
+        statement = _list_columns(question, wish, inner, keys, hashes)
         found = gather_batches(self._batches(statement), wish, len(hashes), rows)
         if isinstance(keys, ListedKeys):
             found = keep_rows(found, found.groups != UNLISTED)
@@ -174,22 +185,24 @@ class Compiled:
         return None
 
 
-@dataclass(frozen=True)
-class Owners:
-    """Whose each value of a key is: codes from 0 to `people`, from the least key on."""
+def _list_columns(
+    question: Question, wish: Wanted, inner: exp.Select, keys: KeyLabels | ListedKeys, hashes: Sequence[Node] = ()
+) -> str:
+    """The statement for labels, doubles, whole numbers and bits of hashes."""
+    columns = [alias(person_label(question), "p"), alias(keys.label(), "g")]
+    columns += [column(f"r{i}") for i in range(len(wish.reals))]
+    columns += [column(f"v{i}") for i in range(len(wish.wholes))]
+    columns += [alias(_first_bits(node), f"h{i}") for i, node in enumerate(hashes)]
+    return DUCKDB.sql(select(columns, subquery(inner.copy(), "rows")))
 
-    low: int
-    codes: Array
-    people: int
 
-    def give(self, found: Gathered) -> Gathered:
-        """The rows whose key has an owner, who stands in its place."""
-        from mosha.connect.kernels.owner_kernels import look_up  # noqa: PLC0415
-
-        persons = np.empty(len(found.persons), np.int32)
-        lost = look_up(found.persons, self.codes, self.low, persons)
-        given = Gathered(persons, found.groups, found.values, found.hashes)
-        return keep_rows(given, persons >= 0) if lost else given
+def _needs_pairs(question: Question) -> bool:
+    """Whether nothing but the sums of each person and group decides about the answer."""
+    if isinstance(question, Norms):
+        return question.order == 2 or isinstance(question.value, Persons)
+    if not isinstance(question, Aggregation) or not isinstance(question.bound, NormBound):
+        return False
+    return question.bound.order == 2 or all(isinstance(value, Persons) for _, value in question.values)
 
 
 def _lists_few(question: Question) -> bool:

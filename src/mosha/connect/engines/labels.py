@@ -30,7 +30,7 @@ __all__ = [
 
 Fetch = Callable[[str], Mapping[str, Any]]
 MISSING = -(2**63)  # stands for the NULL key among integer keys
-UNLISTED = 255  # stands for all keys but a few listed ones
+UNLISTED = 2**31 - 1  # stands for all keys but a few listed ones
 
 
 def person_label(question: Question) -> Node:
@@ -68,6 +68,7 @@ class KeyLabels:
     whole: bool
     listed: Mapping[int, int]
     columns: tuple[Array, ...]
+    first = 0
 
     def label(self) -> Node:
         if self.width == 0:
@@ -98,28 +99,37 @@ class KeyLabels:
 
 @dataclass(frozen=True)
 class ListedKeys:
-    """A few public keys as labels, each its place in the list; what is not listed has none."""
+    """A few public keys as labels, each its place in the list from `first` on; what is not listed has UNLISTED."""
 
     question: Question
 
     whole = True
     width = 1
 
+    @property
+    def first(self) -> int:
+        """One where the engine looks up texts in a list, else zero."""
+        texts = self.question.key_types == (Type.TEXT,)
+        return int(texts and self.question.only is not None and (None,) not in self.question.only)
+
     def label(self) -> Node:
         question, places = self.question, []
         assert question.only is not None
+        if self.first == 1:
+            known = exp.Array(expressions=[DUCKDB.literal(value, Type.TEXT) for (value,) in question.only])
+            return call("LIST_POSITION", known, *key_columns(question))  # once for each entry of a dictionary
         for place, values in enumerate(question.only):
             tests = [
                 binary(exp.Is, key, exp.Null()) if value is None else binary(exp.EQ, key, DUCKDB.literal(value, kind))
                 for key, value, kind in zip(key_columns(question), values, question.key_types, strict=True)
             ]
-            places.append((all_of(tests), cast(number(place), Kind.UTINYINT)))
-        return choose(*places, otherwise=cast(number(UNLISTED), Kind.UTINYINT))
+            places.append((all_of(tests), cast(number(place), Kind.INT)))
+        return choose(*places)
 
     def keys(self, labels: Array) -> tuple[Array, ...]:
         """The key columns of these labels."""
         assert self.question.only is not None
-        found = [self.question.only[label] for label in labels.tolist()]
+        found = [self.question.only[label - self.first] for label in labels.tolist()]
         return tuple(object_array([key[i] for key in found]) for i in range(len(self.question.keys)))
 
     def ambiguous(self, labels: Array, fetch: Fetch, rows: exp.Select) -> bool:  # noqa: ARG002
@@ -144,7 +154,7 @@ def key_labels(fetch: Fetch, question: Question, rows: exp.Select) -> KeyLabels 
 
 
 def to_array(found: Any) -> Array:
-    """An Arrow column as an array: NaN for a missing double, MISSING for a missing whole number."""
+    """An Arrow column as an array: NaN for a missing double, MISSING for a missing whole number, UNLISTED for a key."""
     if found.null_count and found.type != "double":
-        found = found.fill_null(MISSING)
+        found = found.fill_null(UNLISTED if found.type == "int32" else MISSING)
     return np.asarray(found.to_numpy(zero_copy_only=False))

@@ -119,7 +119,7 @@ def gather_batches(batches: Iterator[Mapping[str, Array]], wish: Wanted, hashes:
         for name, label in labels.items():
             found = batch[name]
             labels[name] = _copy_labels(label, filled, found.view(np.int64) if found.itemsize == 8 else found)
-        _fill(values, filled, batch, wish)
+        fill_values(values, filled, batch, wish)
         for i, target in enumerate(bits):
             target[filled : filled + size] = batch[f"h{i}"]
         filled += size
@@ -149,7 +149,8 @@ def _copy_labels(target: Array, start: int, found: Array) -> Array:
     return target
 
 
-def _fill(values: Array, start: int, batch: Mapping[str, Array], wish: Wanted) -> None:
+def fill_values(values: Array, start: int, batch: Mapping[str, Array], wish: Wanted) -> None:
+    """The values of a batch, from line `start` on."""
     from mosha.connect.kernels.column_kernels import grid_into  # noqa: PLC0415
 
     for place, (real, clamped) in enumerate(wish.grids):
@@ -225,15 +226,16 @@ class Table:
     @cached_property
     def pairs(self) -> tuple[Array, Array]:
         """(offsets, pairs): for each person the groups with rows, each (group, sums of `pair_codes`)."""
-        from mosha.connect.kernels.kernel import by_person, dense_pairs, pairs_of  # noqa: PLC0415
+        from mosha.connect.kernels.kernel import add_to_cells, by_person, pairs_in_cells, pairs_of  # noqa: PLC0415
 
         codes, cells = np.array(self.pair_codes, np.int64), self.people * self.group_count
         narrow = self.values.dtype == np.int32 and self.wish.magnitude * self.most_rows < 2**31
         kind = np.int32 if narrow else np.int64
         if cells <= len(self.persons):
-            columns = self.persons, self.groups, self.values
-            pairs = np.empty((cells, len(codes) + 1), kind)
-            starts = dense_pairs(columns, np.zeros(pairs.shape, kind), pairs, codes, self.group_count)
+            sums = np.zeros((cells, len(codes) + 1), kind)
+            add_to_cells(self.persons, self.groups, self.values, codes, sums, self.group_count)
+            pairs = np.empty_like(sums)
+            starts = pairs_in_cells(sums, pairs, codes, self.group_count)
         else:
             offsets, rows = by_person(self.persons, self.groups, self.values, self.people)
             pairs = np.empty((len(rows), len(codes) + 1), kind)

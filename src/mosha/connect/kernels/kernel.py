@@ -21,7 +21,16 @@ from numba import njit
 
 from mosha.connect.kernels.column_kernels import BLOCK, Array, Whole, into_blocks, missing_in
 
-__all__ = ["by_person", "dense_pairs", "group_norms", "group_totals", "pairs_of", "row_norms", "row_totals"]
+__all__ = [
+    "add_to_cells",
+    "by_person",
+    "group_norms",
+    "group_totals",
+    "pairs_in_cells",
+    "pairs_of",
+    "row_norms",
+    "row_totals",
+]
 
 COUNT, PERSON, KNOWN = -1, -2, -3
 
@@ -181,21 +190,47 @@ def pairs_of(offsets: Array, rows: Array, pairs: Array, codes: Array, count: Who
 
 
 @njit(cache=True)
-def dense_pairs(rows: Any, cells: Array, pairs: Array, codes: Array, count: Whole) -> Array:
-    """The same as `pairs_of`, by a cell for each person and group; rows = (persons, groups, values).
+def _add_values(places: Array, column: Array, sums: Array) -> None:
+    missing = missing_in(column)
+    for i in range(len(places)):
+        if places[i] >= 0 and column[i] != missing:
+            sums[places[i]] += column[i]
 
-    `cells` has a line for each of them, zero before: the number of rows, then the sums of `codes`.
+
+@njit(cache=True)
+def _add_known(places: Array, column: Array, sums: Array) -> None:
+    missing = missing_in(column)
+    for i in range(len(places)):
+        if places[i] >= 0 and column[i] != missing:
+            sums[places[i]] += 1
+
+
+@njit(cache=True)
+def add_to_cells(persons: Array, groups: Array, values: Array, codes: Array, cells: Array, count: Whole) -> None:
+    """Count each row in the cell of its person and group, and add its values of `codes` there.
+
+    A line of `cells` is the number of rows of a cell, then its sums; the cell of person p and group g is p * count + g.
+    Rows of a negative person, or of a group from `count` on, are left out. One pass for each value, as in `row_norms`.
     """
-    persons, groups, values = rows
-    missing = missing_in(values)
+    places = np.empty(len(persons), np.int64)
     for i in range(len(persons)):
-        cell = np.int64(persons[i]) * count + groups[i]
-        cells[cell, 0] += 1
-        for j in range(len(codes)):
-            if codes[j] != COUNT:
-                cells[cell, j + 1] += entry_of(values, i, codes[j], missing)
-    people = len(cells) // count
-    starts, found = np.empty(people + 1, np.int64), 0
+        inside = persons[i] >= 0 and groups[i] < count
+        places[i] = np.int64(persons[i]) * count + np.int64(groups[i]) if inside else -1
+    for i in range(len(places)):
+        if places[i] >= 0:
+            cells[places[i], 0] += 1
+    for j in range(len(codes)):
+        if codes[j] <= KNOWN:
+            _add_known(places, values[: len(places), KNOWN - codes[j]], cells[:, j + 1])
+        elif codes[j] != COUNT:
+            _add_values(places, values[: len(places), codes[j]], cells[:, j + 1])
+
+
+@njit(cache=True)
+def pairs_in_cells(cells: Array, pairs: Array, codes: Array, count: Whole) -> Array:
+    """What `pairs_of` gives, from cells."""
+    people, found = len(cells) // count, 0
+    starts = np.empty(people + 1, np.int64)
     for person in range(people):
         starts[person] = found
         for group in range(count):

@@ -1,4 +1,9 @@
-"""Compiled look-ups of owners: whose each value of a foreign key is, as an array that begins at the least key."""
+"""Compiled look-ups of owners: whose each value of a foreign key is, as an array that begins at the least key.
+
+Guarantee:
+    `place = key - low` may wrap in 64 bits, and yet 0 <= place < size only where key = low + place, which is no larger
+    than the largest key that is listed. So two keys never share a place.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, grid
 from mosha.connect.language.limits import seeds
 from mosha.connect.language.schema import Schema, Type
+from mosha.connect.plan.owner_keys import find_key_join
 from mosha.connect.plan.person_steps import OwnerJoin, Pick, Summary, SummaryColumn, Union
 from mosha.connect.plan.relation import (
     BoundedJoin,
@@ -101,6 +102,31 @@ def _limit_rows(relation: Limit, dialect: Dialect, names: Iterator[str]) -> Scop
     scope = open_rows(relation.parent, dialect, names)
     assert relation.person is not None
     _keep(scope, [scope.value(Column(relation.person)).node], relation.rows, relation.key)
+    return scope
+
+
+def _join_persons(relation: PersonJoin, dialect: Dialect, names: Iterator[str]) -> Scope:
+    """Rows of the same person; where a key implies the person and never repeats, rows of the same key (`paths.md`)."""
+    found = find_key_join(relation)
+    if found is None or not _has_unique_keys(found.table, found.keys):
+        return _join_rows(relation, dialect, names)
+    person = found.named.person
+    assert person is not None
+    named = open_rows(found.named, dialect, names)
+    node = named.once(named.value(Column(person)).node)
+    named.predicates.append(exp.Not(this=binary(exp.Is, node.copy(), exp.Null())))
+    owned = open_rows(found.owned, dialect, names)
+    left, right = (owned, named) if found.owned_left else (named, owned)
+    hidden = (relation.left if found.owned_left else relation.right).person
+    wanted = [name for name in relation.left.schema if name in left.columns], [*relation.right_columns]
+    if found.owned_left:
+        wanted = [name for name in wanted[0] if name != hidden], list(dict.fromkeys([*wanted[1], person]))
+    else:
+        wanted = wanted[0], [name for name in wanted[1] if name != hidden]
+    scope = _join_sides(left, right, relation.also, wanted, "INNER")
+    assert hidden is not None
+    scope.columns[hidden] = scope.columns[person]
+    scope.columns = {name: scope.columns[name] for name in relation.schema}
     return scope
 
 
@@ -326,5 +352,6 @@ _OPENERS: Mapping[type[Relation], Callable[[Any, Dialect, Iterator[str]], Scope]
     OwnerJoin: _join_owners,
     Summary: _summarize,
     Union: _unite,
-    **dict.fromkeys((PublicJoin, PersonJoin, BoundedJoin), _join_rows),
+    **dict.fromkeys((PublicJoin, BoundedJoin), _join_rows),
+    PersonJoin: _join_persons,
 }

@@ -98,18 +98,21 @@ def contributions(
     *,
     extra: Sequence[Expression] = (),
     raw: Sequence[Expression] = (),
+    all_rows: bool = False,
 ) -> exp.Select:
     """SELECT person AS p, keys AS k0, ..., values AS v0, ..., extra AS x0, ...: one row for each row that counts.
 
-    Rows whose person is NULL belong to nobody and are dropped; plain counts need no column. Doubles in `raw` come as
-    r0, ... and may be anything: who asks for them takes care of NaN and of what is too large.
+    Rows whose person is NULL belong to nobody and are dropped, with `all_rows` by whoever reads them; plain counts need
+    no column. Doubles in `raw` come as r0, ... and may be anything: who asks for them takes care of NaN and of what is
+    too large.
     """
     names = fresh_names(question.relation)
     scope = open_rows(question.relation, dialect, names)
     person = None
     if question.relation.person is not None:
         person = scope.once(scope.value(Column(question.relation.person)).node)
-        scope.predicates.append(exp.Not(this=binary(exp.Is, person.copy(), exp.Null())))
+        if not all_rows:
+            scope.predicates.append(exp.Not(this=binary(exp.Is, person.copy(), exp.Null())))
         if question.part is not None:
             scope.predicates.append(dialect.in_slice(person.copy(), *question.part))
     keys = [_key(scope, expression) for _, expression in question.keys]
