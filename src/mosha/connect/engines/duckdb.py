@@ -35,7 +35,7 @@ from mosha.connect.engines.duckdb_fields import (
     statement_of,
 )
 from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_columns
-from mosha.connect.engines.duckdb_plans import Plans, hide_errors, read_silently
+from mosha.connect.engines.duckdb_plans import Plans, hide_errors, make_config, read_silently
 from mosha.connect.engines.labels import to_array
 from mosha.connect.engines.local_source import LocalSource, files_version, size_of, tell_unchanged
 from mosha.connect.engines.source import BATCH, Columns, Engine, Use
@@ -50,7 +50,6 @@ from mosha.connect.sql.listed_groups import FEW, span_of
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, select
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.number import positive_integer
 
 __all__ = ["DuckDB", "LocalSource"]
 
@@ -75,20 +74,7 @@ class DuckDB(Engine):
         spill: str | Path | None = None,
         compiled_from: int | None = 1_000_000,
     ) -> None:
-        config: dict[str, Any] = {
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,  # a name in SQL never means a Python variable
-            "pandas_analyze_sample": 2**40,  # every object decides about the type of its column
-        }
-        if memory_limit is not None:
-            if not isinstance(memory_limit, str) or not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", memory_limit):
-                raise InvalidParameter("connect.memory_limit", parameter="memory_limit")
-            config["memory_limit"] = memory_limit
-        if threads is not None:
-            config["threads"] = positive_integer("threads", threads)
-        if spill is not None:
-            config["temp_directory"] = str(spill)
+        config = make_config(memory_limit, threads, spill)
         warn_if_untried("DuckDB", duckdb.__version__)
         self._connection = duckdb.connect(":memory:", config=config)
         # The statistics of a Parquet file leave NaN out, and the optimiser would drop the guards that catch it: one

@@ -1,20 +1,23 @@
-"""Plans of statements that DuckDB has looked at, and what is said where one fails.
+"""Plans of statements that DuckDB has looked at, its settings, and what is said where a statement fails.
 
 What was analysed before payment is what runs after it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 
 from mosha.connect.kernels.slices import OutOfMemory
-from mosha.core.errors import DataError
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.number import positive_integer
 from mosha.core.private_log import note_privately
 
-__all__ = ["Plans", "hide_errors", "read_silently"]
+__all__ = ["Plans", "hide_errors", "make_config", "read_silently"]
 
 KEPT = 16  # between the look and the answer; a question that is not paid for leaves its plans behind
 
@@ -81,3 +84,22 @@ def read_silently(work: Callable[[], T], statement: str) -> T:
     except Exception as error:  # noqa: BLE001  (raised below, outside of the handler: no context goes on)
         note_privately("DuckDB", error, statement=statement)
     raise kind("connect.duckdb_unfinished")
+
+
+def make_config(memory_limit: str | None, threads: int | None, spill: str | Path | None) -> dict[str, Any]:
+    """The settings of a connection that reads alone."""
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,  # a name in SQL never means a Python variable
+        "pandas_analyze_sample": 2**40,  # every object decides about the type of its column
+    }
+    if memory_limit is not None:
+        if not isinstance(memory_limit, str) or not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", memory_limit):
+            raise InvalidParameter("connect.memory_limit", parameter="memory_limit")
+        config["memory_limit"] = memory_limit
+    if threads is not None:
+        config["threads"] = positive_integer("threads", threads)
+    if spill is not None:
+        config["temp_directory"] = str(spill)
+    return config
