@@ -1,7 +1,6 @@
 """Owners that are looked up, keys that were counted and joins that are made once give the rows of the plain plan."""
 
 import random
-import secrets
 from functools import partial
 
 import duckdb
@@ -17,6 +16,7 @@ from mosha.connect.kernels import owner_kernels
 from mosha.connect.plan.owner_keys import find_key_join, split_owners
 from mosha.connect.plan.person_steps import OwnerJoin, Pick
 from mosha.connect.sql.queries import sql_of
+from tests.searches import draw_seeds
 
 pytest.importorskip("numba")
 
@@ -25,7 +25,7 @@ FAR = 2**63 - 1
 
 def make_tables(who, *, unique, low=0, step=1):
     """Orders of people and their lines, with keys that are missing, point nowhere, or are shared."""
-    g = random.Random(secrets.randbits(60))
+    g = random.Random(next(draw_seeds("owners of keys")))
     keys = [low + step * (i if unique else g.randrange(150)) for i in range(200)]
     missing = lambda value: None if g.random() < 0.1 else value
     orders = {
