@@ -6,7 +6,7 @@
   const all = (what) => document.querySelectorAll(what);
   const fresh = async (address, push, parts = [""]) => {
     const turn = ++latest, box = all("main")[0];
-    box.ariaBusy = "true";
+    box.ariaBusy = push;
     try {
       for (const part of parts) {
         const from = new URL(address);
