@@ -155,6 +155,9 @@ def test_a_person_answers_a_survey_and_only_the_report_leaves(page):
     page.press("#send")
     page.wait("!document.querySelector('[data-show=sent]').hidden")
     assert page.house.call("wang", "GET", f"/surveys/{name}/estimate").json()["accepted"] == 1
+    enter(page, "wang")
+    page.open(f"/survey/{name}")
+    assert page.run("!!document.querySelector('[data-part=estimate][data-poll]')")  # it grows by itself
 
 
 def test_a_killed_worker_and_a_reload_lose_no_question(page):
