@@ -95,6 +95,22 @@ def test_a_grant_above_what_there_is_is_refused_and_an_old_one_says_what_can_be_
     place.call("wang", "DELETE", f"/grants/{wide}")
 
 
+def test_a_question_that_does_not_fit_offers_the_most_that_a_grant_pays(place):
+    few = give(place, epsilon=0.1, most_per_question=0.04)
+    li = Visitor(place, "li")
+    page = html.unescape(li.get(f"/ask/visits?grant={few}&epsilon=0.06").text)
+    assert "This grant pays at most 0.04 for one question" in page
+    page = html.unescape(li.get(re.search(r'href="(/ask/visits\?[^"]*epsilon=0.04)"', page)[1]).text)
+    assert '<button class="main">Ask (pays epsilon 0.04)' in page
+    wang = Visitor(place, "wang")
+    said = {"principal": "zhang", "epsilon": "0.1", "delta": "0", "expires": "2099-01-01", "most_per_question": "0.03"}
+    wang.send("/datasets/visits/grants", **said)
+    grants = place.call("zhang", "GET", "/grants").json()["grants"]
+    assert [grant["most_per_question"] for grant in grants].count(0.03) == 1
+    for made in (few, *(grant["id"] for grant in grants if grant["most_per_question"])):
+        place.call("wang", "DELETE", f"/grants/{made}")
+
+
 def test_a_forecast_says_that_it_rests_on_a_guess(place):
     li = Visitor(place, "li")
     assert "Worked out for 1,000 rows in each group" in li.get("/ask/visits").text

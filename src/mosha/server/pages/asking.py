@@ -145,10 +145,11 @@ def _change_price(visit: Visit, name: str, sql: str, asked: Data, epsilon: float
 
 
 def _rest(visit: Visit, name: str, sql: str, asked: Data, payer: Data | None) -> Data | None:
-    """The same question for all that is left of a grant that counts in epsilon."""
+    """The same question for the most that a grant pays which counts in epsilon: what is left, or what one may cost."""
     if payer is None or not payer["budget"] or payer["budget"]["measure"] != "epsilon":
         return None
-    epsilon = math.floor(payer["room"] * 1e6) / 1e6
+    most = payer["most_per_question"]
+    epsilon = math.floor(min(payer["room"], payer["room"] if most is None else most) * 1e6) / 1e6
     return {"epsilon": epsilon, "link": _change_price(visit, name, sql, asked, epsilon)} if epsilon >= 1e-3 else None
 
 

@@ -30,6 +30,7 @@ _LABELS = {
     "head": "head_kept",
     "horizon": "series_horizon",
     "limit_per_day": "agents_day",
+    "most_per_question": "most_per_question",
     "principal": "grant_to",
     "purpose": "purpose",
     "reason": "reason",
