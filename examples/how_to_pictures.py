@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 
 import mosha
-from mosha.pictures import draw_band, draw_degrees, draw_intervals, draw_steps, draw_tradeoff, draw_training, draw_tree
+from mosha.pictures import (
+    darken,
+    draw_band,
+    draw_degrees,
+    draw_intervals,
+    draw_steps,
+    draw_tradeoff,
+    draw_training,
+    draw_tree,
+)
 from mosha.tables import date_range
 
 WARDS = {"en": ["internal", "surgery", "children", "emergency"], "zh": ["内科", "外科", "儿科", "急诊"]}
@@ -110,3 +119,5 @@ if __name__ == "__main__":
     for language, suffix in (("en", ""), ("zh", "-zh")):
         for name, figure in (draw_answers(language) | draw_curves(language)).items():
             figure.savefig(Path(sys.argv[1]) / f"{name}{suffix}.png", dpi=100)
+            if name == "bars":
+                darken(figure).savefig(Path(sys.argv[1]) / f"{name}-dark{suffix}.png", dpi=100)

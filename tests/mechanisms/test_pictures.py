@@ -34,7 +34,7 @@ def test_a_number_is_drawn_as_a_dot(measurement):
     pytest.importorskip("matplotlib")
     figure = release(measurement, [1, 2, 3]).plot()
     assert len(figure.axes[0].containers) == 1
-    assert figure.axes[0].get_title()
+    assert figure.axes[0].get_title(loc="left")
 
 
 def test_a_picture_without_error_bars_can_be_drawn():

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
+from mosha.core.language import Language
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.release import Receipt
@@ -39,7 +40,7 @@ class Answer(Protocol):
     def error(self, confidence: float = 0.95) -> Any:
         """Half-widths of the error bars: the noise stays within them with this probability."""
 
-    def plot(self) -> Any:
+    def plot(self, *, title: str | None = None, unit: str | None = None, lang: Language | None = None) -> Any:
         """A picture of the answer with its error bars (needs the extra `plot`)."""
 
     def to_dict(self) -> dict[str, Any]:

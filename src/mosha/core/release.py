@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
-from mosha.core.language import say
+from mosha.core.language import Language, say
 from mosha.core.number import strict_probability
 from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Unit
@@ -118,6 +119,15 @@ class Receipt:
         title = f"{say('core.shown_receipt')} {self.account}"
         return Card(title=title, facts=facts, gauges=gauges, notes=notes).write_html()
 
+    def write_footer(self, lang: Language | None = None) -> str:
+        """What stands beneath a picture: what was paid, whose presence is hidden, and the day.
+
+        Args:
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        said = {"paid": f"{self.measure} {self.cost:.4g}", "account": self.account, "hidden": self.unit.describe(lang)}
+        return say("core.picture_footer", lang, date=datetime.now(UTC).date().isoformat(), **said)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for programs and registries."""
         described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
@@ -174,11 +184,20 @@ class Release(Shown):
         """The value passed through `function`: post-processing, free, under the same receipt."""
         return replace(self, value=function(self.value), _error=None, _draw=None)
 
-    def plot(self) -> Any:
-        """A picture of the answer with its error bars (needs the extra `plot`)."""
+    def plot(self, *, title: str | None = None, unit: str | None = None, lang: Language | None = None) -> Any:
+        """A picture of the answer with its error bars (needs the extra `plot`).
+
+        Args:
+            title: what stands above, in place of what was asked.
+            unit: what the numbers are counted in.
+            lang: of the line beneath; the chosen language where it is left out.
+        """
         if self._draw is None:
             raise InvalidParameter("core.no_picture")
-        return self._draw(self.value, self.error_or_none())
+        figure = self._draw(self.value, self.error_or_none())
+        if hasattr(figure, "add_labels"):  # a drawing of a user's own may be any figure
+            figure.add_labels(title=title, unit=unit, footer=self.receipt.write_footer(lang))
+        return figure
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """Plain data: the value, its error bar (None if it has none) and the receipt.

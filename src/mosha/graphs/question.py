@@ -14,7 +14,7 @@ from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint_plan
-from mosha.core.language import say
+from mosha.core.language import Language, say
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import strict_probability
@@ -93,9 +93,15 @@ class Answer(Shown):
         """
         return self.release.error(confidence)
 
-    def plot(self) -> Any:
-        """A picture of the answer with its error bars (needs the extra `plot`)."""
-        return self.release.plot()
+    def plot(self, *, title: str | None = None, unit: str | None = None, lang: Language | None = None) -> Any:
+        """A picture of the answer with its error bars (needs the extra `plot`).
+
+        Args:
+            title: what stands above, in place of what was asked.
+            unit: what the numbers are counted in.
+            lang: of the line beneath; the chosen language where it is left out.
+        """
+        return self.release.plot(title=title, unit=unit, lang=lang)
 
     def map(self, function: Callable[[object], object]) -> Answer:
         """Post-processing: free, under the same receipt.

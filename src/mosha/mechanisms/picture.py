@@ -45,6 +45,6 @@ def draw_bars(answer: ArrayLike, error: ArrayLike | None, *, title: str, labels:
             axes.bar(places, heights, yerr=widths, capsize=3, color=LINE, alpha=0.85, ecolor=INK)
             ticks = places[:: max(1, -(-heights.size // MOST_LABELS))]
             axes.set_xticks(ticks, [str(labels[i]) for i in ticks], rotation=45 if heights.size > 6 else 0)
-        axes.set_title(title if error is None else f"{title}\n(error bars: 95% of the noise)", fontsize=10)
+        axes.set_title(title if error is None else f"{title} (error bars: 95% of the noise)", loc="left", fontsize=10)
         style_axes(axes)
     return figure

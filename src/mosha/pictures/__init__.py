@@ -10,11 +10,13 @@ from mosha.pictures.curves import (
     draw_training,
     draw_tree,
 )
+from mosha.pictures.dark import darken
 from mosha.pictures.figure import begin_figure, write_footer
 from mosha.pictures.grouped import draw_groups
 
 __all__ = [
     "begin_figure",
+    "darken",
     "draw_band",
     "draw_degrees",
     "draw_groups",

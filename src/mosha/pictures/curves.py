@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosha.pictures.figure import BAND, INK, LINE, begin_figure, style_axes, use_style, write_footer
+from mosha.pictures.figure import BAND, INK, LINE, WARM, begin_figure, style_axes, use_style, write_footer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,9 +18,6 @@ __all__ = [
     "draw_band", "draw_degrees", "draw_intervals", "draw_steps", "draw_tradeoff", "draw_training", "draw_tree",
     "draw_with",
 ]  # fmt: skip
-
-WARM = "#c2703d"
-"""A second line beside the first."""
 
 
 def draw_with(
@@ -96,6 +93,7 @@ def draw_steps(
             width = np.broadcast_to(np.asarray(errors, np.float64), line.shape)
             axes.fill_between(places, line - width, line + width, step="mid", color=BAND, alpha=0.4, linewidth=0)
         axes.step(places, line, where="mid", color=LINE, linewidth=1.6)
+        axes.locator_params(axis="x", integer=True)
 
     return draw_with(paint, title=title, across=across, up=up, footer=footer, ax=ax)
 
@@ -135,6 +133,10 @@ def draw_degrees(
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.5)
+        for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            axes.locator_params(axis=name, subs=(1, 2, 5))  # type: ignore[arg-type]
+            axis.set_major_formatter(lambda number, _: f"{number:,.10g}")
+            axis.set_minor_formatter(lambda *_: "")
         if errors is not None and np.any(width > 0):
             axes.axhline(float(np.max(width)), color=INK, linewidth=0.7, linestyle=":")
 

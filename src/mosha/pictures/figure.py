@@ -6,20 +6,45 @@ import contextlib
 import io
 import re
 from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.language import phrase, say
 from mosha.core.names.extras import load_guest
+from mosha.pictures.dark import darken, is_dark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BAND", "INK", "LINE", "begin_figure", "has_chinese_font", "style_axes", "use_style", "write_footer"]
+__all__ = [
+    "BAND",
+    "INK",
+    "LINE",
+    "PALE",
+    "WARM",
+    "begin_figure",
+    "has_chinese_font",
+    "style_axes",
+    "use_style",
+    "write_footer",
+]
 
-LINE, BAND, INK = "#2f6f8f", "#8fb8cc", "#1c2430"
+LINE, BAND, INK, PALE = "#2f6f8f", "#8fb8cc", "#1c2430", "#5b6675"
+WARM = "#c2703d"
+"""A second line beside the first."""
+
+LIGHT = dict.fromkeys(("figure.facecolor", "axes.facecolor"), "white") | dict.fromkeys(
+    ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK
+)
+"""What a style that somebody has chosen for matplotlib may have changed; it is drawn in light, and then darkened."""
+
+_DARK: ContextVar[bool | None] = ContextVar("_DARK", default=None)
+
+CHINESE = re.compile(r"[\u2e80-\u9fff\uff00-\uffee]+")
+
 LETTERS = 19
 """Letters of the footer in an inch of the figure."""
 
@@ -32,7 +57,10 @@ CHINESE_FONTS = (
 
 @cache
 def _find_fonts() -> tuple[str, ...]:
-    """The Chinese fonts that this machine has, best first."""
+    """The Chinese fonts that this machine has, best first.
+
+    matplotlib remembers which fonts there were when it was first used: those that came later are looked for.
+    """
     manager = load_guest("matplotlib.font_manager", extra="plot", needed_for=phrase("mechanisms.picture"))
     found = _list_chinese_fonts(manager)
     if not found:  # matplotlib keeps a list of fonts; one that was installed after it was made is not in it
@@ -59,8 +87,18 @@ def use_style() -> Iterator[None]:
     """Fonts and sizes for whatever is drawn inside; the settings of the process stay as they were."""
     guest = load_guest("matplotlib", extra="plot", needed_for=phrase("mechanisms.picture"))
     settings = {"font.family": ["DejaVu Sans", *_find_fonts()], "font.size": 9, "axes.titlesize": 11}
-    with guest.rc_context(settings | {"axes.unicode_minus": False, "text.color": INK}):
+    token = _DARK.set(_has_dark_style())
+    colors = guest.cycler(color=[LINE, WARM, "#5f8f3e", "#7a5aa6", "#b08a2e", "#5b6675"])
+    with guest.rc_context(settings | {"axes.unicode_minus": False, "axes.prop_cycle": colors} | LIGHT):
         yield
+    _DARK.reset(token)
+
+
+def _has_dark_style() -> bool:
+    """Whether matplotlib's own style is dark, outside of this one."""
+    guest = load_guest("matplotlib", extra="plot", needed_for=phrase("mechanisms.picture"))
+    inside = _DARK.get()
+    return is_dark(guest.rcParams["figure.facecolor"]) if inside is None else inside
 
 
 @cache
@@ -74,10 +112,46 @@ def _figure_class() -> Any:
         def _repr_png_(self) -> bytes:
             buffer = io.BytesIO()
             with use_style():
-                self.savefig(buffer, format="png", dpi=144, facecolor="white")
+                self.savefig(buffer, format="png", dpi=144)
             return buffer.getvalue()
 
+        def add_labels(self, *, title: str | None, unit: str | None, footer: str) -> None:
+            """A title, what the numbers are counted in, and the small line beneath, on a picture that is drawn."""
+            with use_style():
+                first = self.axes[0]
+                if title is not None:
+                    first.set_title("", loc="center")
+                    first.set_title(title, loc="left", fontweight="bold")
+                if unit is not None:
+                    first.set_ylabel(unit)
+                if self._supxlabel is None:
+                    write_footer(self, footer, labels=(title or "") + (unit or ""))
+
+        def savefig(self, *arguments: Any, **named: Any) -> None:
+            """Written as matplotlib does; dark where its style is (`plt.style.use("dark_background")`)."""
+            if self._follows_dark_style:
+                darken(self)
+            if not has_chinese_font():
+                _number_chinese(self)
+            super().savefig(*arguments, **{"facecolor": self.get_facecolor()} | named)
+
     return Picture
+
+
+def _number_chinese(figure: Any) -> None:
+    """Chinese texts as numbers, each its own, where no font could draw them: boxes would all be alike."""
+    texts = figure.findobj(lambda part: hasattr(part, "get_text") and hasattr(part, "set_text"))
+    numbers: dict[str, int] = {}
+
+    def name(found: re.Match[str]) -> str:
+        return f"[{numbers.setdefault(found.group(), len(numbers) + 1)}]"
+
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        labels = [label.get_text() for label in axis.get_ticklabels()]
+        if any(CHINESE.search(label) for label in labels):
+            axis.set_ticks(axis.get_ticklocs(), [CHINESE.sub(name, label) for label in labels])
+    for text in texts:
+        text.set_text(CHINESE.sub(name, text.get_text()))
 
 
 def begin_figure(width: float, height: float) -> Any:
@@ -87,14 +161,18 @@ def begin_figure(width: float, height: float) -> Any:
     [4.0, 3.0]
     """
     load_guest("matplotlib.figure", extra="plot", needed_for=phrase("mechanisms.picture"))
-    return _figure_class()(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = _figure_class()(figsize=(width, height), layout="constrained", facecolor="white")
+    figure._follows_dark_style = _has_dark_style()  # noqa: SLF001
+    return figure
 
 
 def style_axes(axes: Axes) -> None:
-    """No frame above and to the right; a light grid behind."""
+    """No frame above and to the right; a light grid behind; thousands with a comma."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#d9dee6", linewidth=0.6)
     axes.set_axisbelow(True)
+    if axes.get_yscale() == "linear":
+        axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.10g}")
 
 
 def _break_line(text: str, most: int) -> str:
@@ -115,7 +193,7 @@ def write_footer(figure: Figure, text: str, *, labels: str = "") -> None:
     >>> figure = begin_figure(4, 3)
     >>> write_footer(figure, "epsilon 1")
     """
-    missing = any("\u2e80" <= letter <= "\u9fff" for letter in labels + text) and not has_chinese_font()
-    said = f"{text}\n{say('mechanisms.no_chinese_font', 'en')}" if missing else text
+    missing = CHINESE.search(labels + text) is not None and not has_chinese_font()
+    said = say("mechanisms.no_chinese_font", "en") if missing else text
     said = "\n".join(_break_line(line, int(figure.get_figwidth() * LETTERS)) for line in said.split("\n"))
-    figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color="#5b6675")
+    figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color=PALE)

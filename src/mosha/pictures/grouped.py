@@ -8,7 +8,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.showing import MISSING
-from mosha.pictures.figure import BAND, INK, LINE, begin_figure, style_axes, use_style, write_footer
+from mosha.pictures.dark import is_dark
+from mosha.pictures.figure import BAND, INK, LINE, PALE, begin_figure, style_axes, use_style, write_footer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["draw_groups"]
 
 MOST_LABELS = 24
+FEW = 16
+"""Up to so many bars, and cells in a row, are numbered."""
+
 MANY = 60
 """From so many groups on, bars become a line of dots."""
 
@@ -48,13 +52,14 @@ def draw_groups(
     >>> len(figure.axes)
     1
     """
-    labels = [_write_label(parts) for parts in zip(*keys.values(), strict=True)] if keys else ["all"]
+    written = [[_write_values(column)[value] for value in column] for column in keys.values()]
+    labels = [", ".join(parts) for parts in zip(*written, strict=True)] if keys else ["all"]
     count = len(next(iter(columns.values())))
     with use_style():
         if ax is not None:
             ((name, values),) = columns.items()
             _draw_panel(ax, keys, labels[:count], values, errors[name])
-            ax.set_title(title or f"{name}{notes[name]}")
+            ax.set_title(title or f"{name}{notes[name]}", loc="left")
             ax.set_ylabel(unit or "")
             return ax.figure
         grid = _is_grid(keys, count)
@@ -63,13 +68,13 @@ def draw_groups(
         for place, (name, values) in enumerate(columns.items()):
             axes = figure.add_subplot(len(columns), 1, place + 1)
             if grid:
-                _draw_heat_map(figure, axes, keys, values)
+                _draw_heat_map(figure, axes, keys, values, max(errors[name] or [0.0]))
             else:
                 _draw_panel(axes, keys, labels[:count], values, errors[name])
                 axes.set_ylabel(unit or "")
             error = errors[name]
             widest = f" (± {max(error):.3g})" if grid and error is not None else notes[name]
-            axes.set_title(f"{name}{widest}")
+            axes.set_title(f"{name}{widest}", loc="left", fontsize=9, color=PALE)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
         write_footer(figure, footer, labels="".join(labels) + "".join(keys) + "".join(columns) + (title or ""))
@@ -99,6 +104,7 @@ def _draw_panel(
         axes.errorbar(places, values, yerr=error, fmt=".", markersize=3, color=LINE, ecolor=BAND, elinewidth=0.8)
     else:
         axes.bar(places, values, yerr=error, color=LINE, alpha=0.85, ecolor=INK, capsize=3, error_kw={"linewidth": 1})
+        _write_numbers(axes, values, error)
     ticks = places[:: max(1, math.ceil(len(places) / MOST_LABELS))]
     slanted = sum(len(labels[i]) for i in ticks) > 50
     style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
@@ -107,23 +113,73 @@ def _draw_panel(
     style_axes(axes)
 
 
-def _draw_heat_map(figure: Figure, axes: Axes, keys: Mapping[str, Sequence[object]], values: Sequence[float]) -> None:
+def _write_numbers(axes: Axes, values: Sequence[float], error: Sequence[float] | None) -> None:
+    """Each number above its bar, where there are few."""
+    if len(values) > FEW:
+        return
+    widths = [0.0] * len(values) if error is None else error
+    for place, (value, width) in enumerate(zip(values, widths, strict=True)):
+        if math.isfinite(value + width):
+            height, offset = max(value + width, 0.0), (0, 2)
+            axes.annotate(
+                _round_number(value, width), (place, height), offset, textcoords="offset points", ha="center",
+                fontsize=8, color=INK,
+            )  # fmt: skip
+    axes.margins(y=0.12)
+
+
+def _round_number(value: float, width: float) -> str:
+    """A number with the digits that its error bar supports.
+
+    >>> _round_number(1234.56, 38.2), _round_number(7.4567, 0.21)
+    ('1,235', '7.46')
+    """
+    places = 0 if width >= 1 else 1 - math.floor(math.log10(width)) if width > 0 else 3
+    text = f"{round(value, places):,.{max(0, places)}f}"
+    return text.rstrip("0").rstrip(".") if width == 0 and "." in text else text
+
+
+def _write_cells(image: Any, axes: Axes, cells: list[list[float]], width: float) -> None:
+    """Each number in its cell, where there are few."""
+    if sum(map(len, cells)) > MANY or max(map(len, cells)) > FEW:
+        return
+    for row, line in enumerate(cells):
+        for column, value in enumerate(line):
+            if math.isfinite(value):
+                ink = "white" if is_dark(image.cmap(image.norm(value))) else INK
+                axes.text(column, row, _round_number(value, width), ha="center", va="center", fontsize=8, color=ink)
+
+
+def _draw_heat_map(
+    figure: Figure, axes: Axes, keys: Mapping[str, Sequence[object]], values: Sequence[float], width: float
+) -> None:
     (first, second), (rows, across) = keys, (list(dict.fromkeys(column)) for column in keys.values())
     cells = [[math.nan] * len(across) for _ in rows]
     for row, column, value in zip(keys[first], keys[second], values, strict=True):
         cells[rows.index(row)][across.index(column)] = value
     image = axes.imshow(cells, cmap="YlGnBu", aspect="auto")
-    figure.colorbar(image, ax=axes, shrink=0.8)
+    figure.colorbar(image, ax=axes, shrink=0.8, format=lambda number, _: f"{number:,.10g}")
+    _write_cells(image, axes, cells, width)
     step, down = (max(1, math.ceil(len(side) / MOST_LABELS)) for side in (across, rows))
-    slanted = sum(len(_write_label((v,))) for v in across[::step]) > 50
+    names = [_write_values(rows), _write_values(across)]
+    slanted = sum(len(names[1][value]) for value in across[::step]) > 50
     style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
-    axes.set_xticks(range(0, len(across), step), [_write_label((v,)) for v in across[::step]], fontsize=8, **style)
-    axes.set_yticks(range(0, len(rows), down), [_write_label((v,)) for v in rows[::down]], fontsize=8)
+    axes.set_xticks(range(0, len(across), step), [names[1][value] for value in across[::step]], fontsize=8, **style)
+    axes.set_yticks(range(0, len(rows), down), [names[0][value] for value in rows[::down]], fontsize=8)
     axes.set_xlabel(second)
     axes.set_ylabel(first)
 
 
-def _write_label(parts: Sequence[object]) -> str:
-    written = (MISSING if part is None else str(part) for part in parts)
-    texts = [text.removesuffix("+00:00").removesuffix(" 00:00:00") for text in written]
-    return ", ".join(text if len(text) <= 24 else f"{text[:23]}…" for text in texts)
+def _write_values(column: Sequence[object]) -> dict[object, str]:
+    """What stands beside each value of a key; first days of months and years without what all of them have.
+
+    >>> _write_values([date(2024, 1, 1), date(2024, 2, 1)])[date(2024, 2, 1)]
+    '2024-02'
+    """
+    texts = {value: MISSING if value is None else str(value) for value in column}
+    texts = {value: text.removesuffix("+00:00").removesuffix(" 00:00:00") for value, text in texts.items()}
+    for ending in ("-01", "-01"):
+        days = [text for value, text in texts.items() if isinstance(value, date)]
+        if len(days) > 1 and len(days) == len(texts) and all(text.endswith(ending) for text in days):
+            texts = {value: text.removesuffix(ending) for value, text in texts.items()}
+    return {value: text if len(text) <= 24 else f"{text[:23]}…" for value, text in texts.items()}

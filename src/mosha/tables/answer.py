@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +22,9 @@ from mosha.tables.parts.rounding import round_columns
 from mosha.tables.showing import make_answer_card, summarize_answer
 
 __all__ = ["Answer"]
+
+ONE_AXIS = 30
+"""Numbers that differ by no more than this factor are drawn beside each other."""
 
 
 @explain_wrong_calls
@@ -219,7 +221,8 @@ class Answer(Shown):
     ) -> Any:
         """A picture with error bars of 95%, which a notebook shows and `savefig` writes (needs the extra `plot`).
 
-        Bars, or a line with a band where the key is a date, or a heat map where two keys make a full grid.
+        Bars, or a line with a band where the key is a date, or a heat map where two keys make a full grid; intervals
+        where there are no groups.
 
         Args:
             ax: axes of your own to draw on, for an answer with one aggregate.
@@ -227,23 +230,32 @@ class Answer(Shown):
             unit: what the numbers are counted in.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
-        from mosha.pictures import draw_groups  # noqa: PLC0415  (pictures are drawn when they are asked for)
+        from mosha.pictures import draw_groups, draw_intervals  # noqa: PLC0415  (drawn when they are asked for)
 
         language = current_language() if lang is None else read_language(lang)
         if ax is not None and len(self.columns) != 1:
             raise InvalidParameter("tables.plot_one_column", parameter="ax")
         table, bars = self.table, self.error(0.95)
-        paid = f"{self.receipt.measure} {self.receipt.cost:.4g}"
-        footer = {"paid": paid, "account": self.receipt.account, "hidden": self.receipt.unit.describe(language)}
-        bar = say("tables.picture_bars", language)
+        footer, bar = self.receipt.write_footer(language), say("tables.picture_bars", language)
+        if not self.keys and (ends := self._find_ends(table, bars)):
+            above = title or f"{', '.join(self.columns)} ({bar})"
+            return draw_intervals(list(self.columns), *ends, title=above, up=unit or "", footer=footer, ax=ax)
         return draw_groups(
             {name: table[name] for name in self.keys},
             {name: [math.nan if value is None else value for value in table[name]] for name in self.columns},
             {name: None if name in self.in_rows else bars[name] for name in self.columns},
             notes={name: "" if name in self.in_rows else f" ({bar})" for name in self.columns},
-            footer=say("tables.picture_footer", language, date=datetime.now(UTC).date().isoformat(), **footer),
-            title=title, unit=unit, ax=ax,
+            footer=footer, title=title, unit=unit, ax=ax,
         )  # fmt: skip
+
+    def _find_ends(self, table: Mapping[str, Any], bars: Mapping[str, Any]) -> tuple[list[float], list[float]] | None:
+        """The numbers and bars of an answer without groups, where one axis can show them all."""
+        pairs = [(table[name][0], bars[name][0]) for name in self.columns if name not in self.in_rows]
+        if len(pairs) < len(self.columns) or any(number is None for number, _ in pairs):
+            return None
+        sizes = [abs(number) + width for number, width in pairs]
+        fits = max(sizes) <= ONE_AXIS * min(sizes)
+        return ([number for number, _ in pairs], [width for _, width in pairs]) if fits else None
 
     def to_chart(self, value: str | None = None, *, title: str = "") -> Any:
         """The picture as an interactive Altair chart (needs the extra `interactive`).

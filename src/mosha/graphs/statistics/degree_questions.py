@@ -70,7 +70,10 @@ def degree_histogram(unit: Unit, epsilon: float, *, length: int) -> Measurement:
     """
     if isinstance(unit, Node):
         return bound_degrees(unit, epsilon, lambda u, e: laplace(_histogram(u), unit=u, epsilon=e), balanced=True)
-    return laplace(DegreeHistogram(length), unit=unit, epsilon=epsilon)
+    asked = laplace(DegreeHistogram(length), unit=unit, epsilon=epsilon)
+    draw, alone = _curve("degree histogram", "degree", "vertices"), math.log(20)
+    together = math.log(20 * max(length, 1)) / alone  # Laplace noise: bars of 95% that hold for all entries at once
+    return replace(asked, draw=lambda answer, error: draw(answer, None if error is None else error * together))
 
 
 def _histogram(unit: Node) -> DegreeHistogram:

@@ -118,7 +118,7 @@ class Sums:
 
     @property
     def values(self) -> Mapping[str, Value]:
-        return values_of(self.aggregates) | self.fixed
+        return {**values_of(self.aggregates), **self.fixed}
 
     @property
     def names(self) -> tuple[str, ...]:
