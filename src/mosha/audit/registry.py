@@ -20,6 +20,7 @@ __all__ = ["Entry", "attack_all", "entries", "missing", "register"]
 KINDS: dict[str, tuple[str, ...]] = {
     "mechanisms": (),
     "tables": ("pyarrow",),
+    "databases": ("pyarrow",),
     "streams": (),
     "graphs": (),
     "local": (),
