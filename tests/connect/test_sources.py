@@ -2,8 +2,10 @@
 
 import datetime as dt
 import gzip
+import random
 import threading
 import time
+from collections import Counter
 from decimal import Decimal
 
 import duckdb
@@ -264,6 +266,40 @@ def test_no_row_of_a_csv_changes_the_meaning_of_another(tmp_path):
             moved = sums([*plain[:place], line, *plain[place:]]) - before
             assert moved[0] in {0, 1}
             assert (abs(moved) <= [1, 1000, 31, 1, 10_000, 1]).all(), line
+
+
+BYTES = [b"a", b"1", b",", b'"', b'""', b" ", b"\t", b"\\", b"'", b"\x00", b"\x1f", b"\xff", b"\xc3", b"\xc3\xa9"]
+BYTES += [
+    b"\xf0\x9f\x98\x80",
+    b"\xed\xa0\x80",
+    b"#",
+    b";",
+    b"|",
+    b"NULL",
+    b"\x1a",
+    b"\xef\xbb\xbf",
+    b"\x0b",
+    b"\xe2\x80\xa8",
+    b"?",
+]
+
+
+def test_any_bytes_in_a_line_are_that_record_alone(tmp_path):
+    """One line more, whatever is in it and wherever it stands, is one record more or none."""
+
+    def draw_line():
+        return b"".join(random.choices(BYTES, k=random.randrange(25)))
+
+    def count(lines, end):
+        (tmp_path / "t.csv").write_bytes(b"\n".join([b"id,ward,days", *lines]) + end)
+        return Counter(rows(source(tmp_path / "t.csv")))
+
+    for _ in range(12):
+        lines = [random.choice([draw_line(), b"%d,x,%d" % (n, n)]) for n in range(random.choice([1, 3, 20]))]
+        place, end = random.randrange(len(lines) + 1), random.choice([b"", b"\n"])
+        before, after = count(lines, end), count([*lines[:place], draw_line(), *lines[place:]], end)
+        assert not before - after
+        assert (after - before).total() <= 1
 
 
 def test_an_open_quote_ends_with_its_line(tmp_path):
