@@ -12,8 +12,9 @@ from mosha.models import (
     HistogramDensity,
     KolmogorovSmirnovTest,
     LinearRegression,
+    RandomForestClassifier,
 )
-from mosha.models.sums import table_sums
+from mosha.models.sums import table_rows, table_sums
 
 UNIT = Person("who", at_most=2)
 
@@ -35,10 +36,15 @@ MODELS = {
     "distance": lambda t: [_compare(t).statistic],
     "bayes": lambda t: GaussianNB(classes=("u", "v"), between=BOX, **PRICE).fit(t, "g", columns=["a", "b"]).theta_,
     "words": lambda t: CategoricalNB(classes=("u", "v"), categories=WORDS, **PRICE).fit(t, "g").feature_log_prob_[0],
+    "leaves": lambda t: _grow().fit(t, "g", columns=["a", "b"]).estimators_[0].leaves,
     "cells": lambda t: HistogramDensity(bins=4, between=(0, 10), **PRICE).fit(t, column="a").counts_,
 }
 """What all kinds of sums say, with next to no noise."""
 WORDS = {"b": (-1, 0, 1)}
+
+
+def _grow():
+    return RandomForestClassifier(classes=("u", "v"), between=BOX, n_estimators=2, random_state=1, **PRICE)
 
 
 def _compare(table):
@@ -65,7 +71,8 @@ def in_postgresql(url, frame):
 @pytest.mark.parametrize(("name", "models"), [("postgresql", list(MODELS)), ("spark", ["line", "distance"])])
 def test_every_engine_teaches_what_duckdb_teaches(name, models, frame, tmp_path, request, monkeypatch):
     asked, honest = [], table_sums.answer
-    monkeypatch.setattr(table_sums, "answer", lambda question: (asked.append(question), honest(question))[1])
+    for module in (table_sums, table_rows):
+        monkeypatch.setattr(module, "answer", lambda question: (asked.append(question), honest(question))[1])
     purse = Ledger.memory().account("engines", unit=UNIT, epsilon=1e9)
     here = learn(mosha.protect(frame, unit=UNIT, account=purse), models)
     del asked[:]

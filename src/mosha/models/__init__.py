@@ -9,9 +9,9 @@
     KMeans, HistogramDensity                    clusters; a density on a public grid
     ChiSquareTest, TTest, Anova, KolmogorovSmirnovTest      p-values that know about the noise
 
-Ranges, classes and categories are declared, never read off the data. `fit` takes arrays and data frames; the models
-that are one release of moments or counts, and the tests, take protected tables too, whose engine (DuckDB, PostgreSQL,
-Spark) is asked for one row of exact sums.
+Ranges, classes and categories are declared, never read off the data. `fit` takes arrays, data frames and protected
+tables. Of a table the engine (DuckDB, PostgreSQL, Spark) is asked for one row of exact sums where moments or counts are
+all that a model needs; models that go over the rows several times read them once, inside the step that was paid.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Boosting(RowModel):
         """The loss, the number of outputs and the classes."""
 
     def _ranges(self, features: int, names: Sequence[str] | None) -> Ranges:
-        return read_ranges(self.between, features, names)
+        return self._read_ranges(self.between, features, names)
 
     def measurement(self, features: int, names: Sequence[str] | None = None) -> Measurement:
         """What `fit` opens: data are (X, y, persons), the answer is the scores of all bins and the constant."""
@@ -231,7 +231,7 @@ class GradientBoostingRegressor(Boosting):
         return "squared", 1, None
 
     def _ranges(self, features: int, names: Sequence[str] | None) -> Ranges:
-        found, last = read_ranges(self.between, features, names), read_ranges(self.target, 1)
+        found, last = self._read_ranges(self.between, features, names), read_ranges(self.target, 1)
         return Ranges(found.lows + last.lows, found.highs + last.highs)
 
     def predict(self, X: object) -> Floats:  # noqa: N803

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.exact.grid import clamp_steps
 from mosha.exact.statistic import Steps
-from mosha.models.model import Model
-from mosha.models.paying import pay_from
-from mosha.models.ranges import RADIUS, Between, Ranges, read_ranges
+from mosha.models.model import RowModel
+from mosha.models.ranges import RADIUS, Between, Ranges
 from mosha.models.several_steps import StepNoise, share_price
-from mosha.models.sums.row_sums import BLOCK, Floats, RowSums, Wholes, count_columns, feature_names, read_matrix
+from mosha.models.sums.row_sums import BLOCK, Floats, RowSums, Wholes, read_matrix
 
 __all__ = ["ClusterSums", "KMeans"]
 
@@ -91,7 +90,7 @@ def find_nearest(rows: Wholes, centers: Wholes) -> NDArray[np.intp]:
 
 @explain_wrong_calls
 @dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(Model):
+class KMeans(RowModel):
     """Centers of `n_clusters` clusters: a public net of points is weighed first, then Lloyd's steps move the centers.
 
     Args:
@@ -118,6 +117,7 @@ class KMeans(Model):
     """
 
     _kind: ClassVar[str] = "clusterer"
+    _targets: ClassVar[int] = 0
     _fitted: ClassVar[str] = "cluster_centers_"
     n_clusters: int = 8
     between: Between = None
@@ -126,7 +126,7 @@ class KMeans(Model):
 
     def measurement(self, features: int, names: Sequence[str] | None = None) -> Measurement:
         """What `fit` opens: data are (X, None, persons), the answer is the centers, features from -1 to 1."""
-        ranges = read_ranges(self.between, features, names)
+        ranges = self._read_ranges(self.between, features, names)
         clusters, steps = positive_integer("n_clusters", self.n_clusters), positive_integer("steps", self.steps)
         points = 8 * clusters if self.net is None else positive_integer("net", self.net)
         start = ClusterSums(ranges, _spread_points(max(points, clusters), features))
@@ -163,17 +163,26 @@ class KMeans(Model):
         account: Account | None = None,
         persons: object = None,
         key: str | None = None,
+        columns: Sequence[str] | None = None,
     ) -> Self:
-        """Pay, then look for clusters; nothing is read where the account refuses."""
+        """Pay, then look for clusters; nothing is read where the account refuses.
+
+        Args:
+            X: examples (an array or a data frame), or a protected table, whose own account pays.
+            y: not looked at: pipelines hand it in.
+            account: who pays for examples.
+            persons: whose each example is, where the unit is a Person.
+            key: makes a retry free: the same key finds the payment and the answer again.
+            columns: the features of a table; all columns of numbers where it is left out.
+        """
         del y
-        features, names = count_columns(X), feature_names(X)
-        release = pay_from(account, self.measurement(features, names), (X, None, persons), key)
-        self.receipt_ = release.receipt
-        self.ranges_ = read_ranges(self.between, features, names)
-        self._keep_names(features, names)
-        self._centers = np.asarray(release.value, np.float64)
+        return super().fit(X, None, account=account, persons=persons, key=key, columns=columns)
+
+    def _learn(self, value: Any, measurement: Measurement, names: Sequence[str] | None) -> None:
+        del measurement
+        self.ranges_ = self._read_ranges(self.between, self.n_features_in_, names)
+        self._centers = np.asarray(value, np.float64)
         self.cluster_centers_ = self.ranges_.middles + self.ranges_.halves * self._centers
-        return self
 
     def transform(self, X: object) -> Floats:  # noqa: N803
         """The distance of each public example from each center, features scaled by their ranges."""

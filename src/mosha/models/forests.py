@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mosha.core.account import Account
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
@@ -16,10 +15,11 @@ from mosha.core.number import positive_integer
 from mosha.exact.statistic import Steps
 from mosha.learning.linear.rows import label_codes
 from mosha.models.bayes import Likelihoods
-from mosha.models.paying import add_noise_to, noise_deviation, pay_from
-from mosha.models.ranges import Between, Ranges, read_ranges
+from mosha.models.model import RowModel
+from mosha.models.paying import add_noise_to, noise_deviation
+from mosha.models.ranges import Between, Ranges
 from mosha.models.sums.moments import check_labels
-from mosha.models.sums.row_sums import BLOCK, Floats, RowSums, Wholes, count_columns, feature_names, read_matrix
+from mosha.models.sums.row_sums import BLOCK, Floats, RowSums, Wholes, read_matrix
 from mosha.models.trees import GrownTree, bin_rows
 
 __all__ = ["LeafCounts", "RandomForestClassifier"]
@@ -85,7 +85,7 @@ class LeafCounts(RowSums):
 
 @explain_wrong_calls
 @dataclass(kw_only=True, eq=False, repr=False)
-class RandomForestClassifier(Likelihoods):
+class RandomForestClassifier(RowModel, Likelihoods):
     """Many trees with random splits on public grids, whose leaves are counted with noise in one release.
 
     Args:
@@ -129,36 +129,23 @@ class RandomForestClassifier(Likelihoods):
             raise InvalidParameter("models.size_of_tree", parameter="depth")
         drawn = np.random.default_rng(self.random_state)
         splits = tuple(_draw_tree(drawn, features, depth, bins) for _ in range(trees))
-        ranges = read_ranges(self.between, features, names)
+        ranges = self._read_ranges(self.between, features, names)
         return LeafCounts(ranges, check_labels(self.classes), depth, bins, splits)
 
     def measurement(self, features: int, names: Sequence[str] | None = None) -> Measurement:
-        """What `fit` opens: data are (X, y, persons)."""
-        return add_noise_to(self.counts(features, names), self.protected, self.price)
+        """What `fit` opens: data are (X, y, persons). The trees are drawn here."""
+        self._counts = self.counts(features, names)
+        return add_noise_to(self._counts, self.protected, self.price)
 
-    def fit(
-        self,
-        X: object,  # noqa: N803
-        y: object,
-        *,
-        account: Account | None = None,
-        persons: object = None,
-        key: str | None = None,
-    ) -> Self:
-        """Draw the trees, pay, then count; nothing is read where the account refuses."""
-        features, names = count_columns(X), feature_names(X)
-        counts = self.counts(features, names)
-        measurement = add_noise_to(counts, self.protected, self.price)
-        release = pay_from(account, measurement, (X, y, persons), key)
-        self.receipt_ = release.receipt
+    def _learn(self, value: Any, measurement: Measurement, names: Sequence[str] | None) -> None:
+        del names
+        counts = self._counts
         self.ranges_ = counts.ranges
-        self._keep_names(features, names)
-        tables = np.asarray(release.value, np.float64).reshape(len(counts.splits), 2**self.depth, -1)
+        tables = np.asarray(value, np.float64).reshape(len(counts.splits), 2**self.depth, -1)
         self._deviation = noise_deviation(measurement)
         self.estimators_ = [
             GrownTree(self.depth, splits, table) for splits, table in zip(counts.splits, tables, strict=True)
         ]
-        return self
 
     def log_likelihood(self, X: object) -> Floats:  # noqa: N803
         """The mean over trees of what their leaves say, each pulled to the frequencies of all by its noise."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,12 +12,14 @@ import numpy as np
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
+from mosha.core.release import Release
 from mosha.core.unit import Example, Unit
 from mosha.learning.linear.estimator import Estimator
 from mosha.models.paying import Price, add_noise_to, noise_deviation, pay_for_table, pay_from
 from mosha.models.ranges import Between, Ranges, read_ranges
 from mosha.models.sums.moments import Moments, MomentSums
 from mosha.models.sums.row_sums import Floats, count_columns, feature_names, read_matrix
+from mosha.models.sums.table_rows import rows_of_table
 from mosha.models.sums.table_sums import choose_columns, is_remote, table_moments
 from mosha.tables import Table
 
@@ -32,6 +35,7 @@ class Model(Estimator):
     rho: float | None = None
     mu: float | None = None
     unit: Unit | None = None
+    _table: ClassVar[Table | None] = None  # the one that is learnt from, while it is
 
     @property
     def price(self) -> Price:
@@ -40,8 +44,23 @@ class Model(Estimator):
 
     @property
     def protected(self) -> Unit:
-        """Whose presence is hidden: an example, unless something else was said."""
+        """Whose presence is hidden: an example, unless something else was said; of a table, what it protects."""
+        if self._table is not None:
+            return self._table.unit
         return Example() if self.unit is None else self.unit
+
+    @contextmanager
+    def _reading(self, data: object) -> Iterator[None]:
+        """Inside, a protected table says whose presence is hidden, and the ranges that were not said."""
+        if isinstance(data, Table):
+            vars(self)["_table"] = data
+        try:
+            yield
+        finally:
+            vars(self).pop("_table", None)
+
+    def _read_ranges(self, between: Between, features: int, names: Sequence[str] | None) -> Ranges:
+        return read_ranges(between, features, names, None if self._table is None else self._table.declared.ranges)
 
     def _keep_names(self, features: int, names: Sequence[str] | None) -> None:
         self.n_features_in_ = features
@@ -72,6 +91,9 @@ class Model(Estimator):
 class RowModel(Model):
     """A model that one release of rows decides: whatever is done with what it says is post-processing."""
 
+    _targets: ClassVar[int] = 1
+    """How many columns a target has."""
+
     def measurement(self, features: int, names: Sequence[str] | None = None) -> Measurement:
         """What `fit` opens for examples of so many features: data are (X, y, persons)."""
         raise NotImplementedError
@@ -88,23 +110,67 @@ class RowModel(Model):
         account: Account | None = None,
         persons: object = None,
         key: str | None = None,
+        columns: Sequence[str] | None = None,
     ) -> Self:
         """Pay for all of it, then learn; nothing is read where the account refuses.
 
         Args:
-            X: examples: an array or a data frame.
-            y: the target of each example.
-            account: who pays.
+            X: examples (an array or a data frame), or a protected table, whose own account pays.
+            y: the target of each example; of a table, the name of a column (of two, where a target has two numbers).
+            account: who pays for examples.
             persons: whose each example is, where the unit is a Person.
             key: makes a retry free: the same key finds the payment and the answer again.
+            columns: the features of a table; all columns of numbers where it is left out.
         """
-        features, names = count_columns(X), feature_names(X)
-        measurement = self.measurement(features, names)
-        release = pay_from(account, measurement, (X, y, persons), key)
-        self.receipt_ = release.receipt
-        self._keep_names(features, names)
-        self._learn(release.value, measurement, names)
+        with self._reading(X):
+            self._fit_rows(X, y, account, persons, key, columns)
         return self
+
+    def _fit_rows(
+        self,
+        X: object,  # noqa: N803
+        y: object,
+        account: Account | None,
+        persons: object,
+        key: str | None,
+        columns: Sequence[str] | None,
+    ) -> None:
+        release, measurement, names = self._pay_for_rows(X, y, account, persons, key, columns)
+        self.receipt_ = release.receipt
+        self._learn(release.value, measurement, names)
+
+    def _pay_for_rows(
+        self,
+        X: object,  # noqa: N803
+        y: object,
+        account: Account | None,
+        persons: object,
+        key: str | None,
+        columns: Sequence[str] | None,
+    ) -> tuple[Release, Measurement, Sequence[str] | None]:
+        """What was released, by what, and what the features are called."""
+        if not isinstance(X, Table):
+            features, names = count_columns(X), feature_names(X)
+            measurement = self.measurement(features, names)
+            release = pay_from(account, measurement, (X, y, persons), key)
+            self._keep_names(features, names)
+            return release, measurement, names
+        targets = _name_targets(y, self._targets)
+        listed = tuple(n for n in choose_columns(X, columns) if columns is not None or n not in targets)
+        measurement = self.measurement(len(listed), listed)
+        rows = rows_of_table(X, listed, targets)
+        asked, remote = rows.ask_by(measurement), is_remote(rows.relation)
+        release = pay_for_table(X.account, asked, rows.look, remote=remote, key=key)
+        self._keep_names(len(listed), listed)
+        return release, measurement, listed
+
+
+def _name_targets(y: object, count: int) -> tuple[str, ...]:
+    """The names of so many columns of a table."""
+    named = (y,) if isinstance(y, str) else () if y is None else y
+    if not isinstance(named, tuple | list) or len(named) != count or not all(isinstance(name, str) for name in named):
+        raise InvalidParameter("models.target_column", parameter="y", spent="nothing")
+    return tuple(named)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
 from mosha.core.options import LossName
 from mosha.learning.linear.descent import logits_of
 from mosha.learning.linear.descent_model import DescentModel
 from mosha.learning.linear.losses import SCALE, rates_of
-from mosha.models.ranges import Between
+from mosha.models.paying import pay_for_table
+from mosha.models.ranges import Between, read_ranges
 from mosha.models.sums.row_sums import Floats, read_matrix
+from mosha.models.sums.table_rows import rows_of_table
+from mosha.models.sums.table_sums import choose_columns, is_remote
+from mosha.tables import Table
 
 __all__ = ["PoissonRegressor"]
 
@@ -64,6 +71,43 @@ class PoissonRegressor(DescentModel):
     between: Between = None
     fit_intercept: bool = field(default=True, init=False)
     rate: float = field(default=1.0, init=False)
+
+    def fit(
+        self,
+        X: object,  # noqa: N803
+        y: object,
+        *,
+        account: Account | None = None,
+        persons: object = None,
+        key: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
+        """Pay, then learn; nothing is read where the account refuses.
+
+        Args:
+            X: examples (an array or a data frame), or a protected table, whose own account pays.
+            y: the count of each example; of a table, the name of a column.
+            account: who pays for examples.
+            persons: whose each example is, where the unit is a Person.
+            key: makes a retry free: the same key finds the payment and the answer again.
+            columns: the features of a table; all columns of numbers where it is left out.
+        """
+        if not isinstance(X, Table):
+            return super().fit(X, y, account=cast("Account", account), persons=persons, key=key)
+        if not isinstance(y, str):
+            raise InvalidParameter("models.target_column", parameter="y", spent="nothing")
+        names = choose_columns(X, columns, y)
+        planned = replace(self, unit=X.unit)
+        if self.norm is None:
+            ranges = read_ranges(self.between, len(names), names, X.declared.ranges)
+            planned = replace(planned, between=(ranges.lows, ranges.highs))
+        rows = rows_of_table(X, names, (y,))
+        measurement = rows.ask_by(planned.measurement(len(names)))
+        release = pay_for_table(X.account, measurement, rows.look, remote=is_remote(rows.relation), key=key)
+        planned.with_weights(release.value, len(names))
+        vars(self).update({name: value for name, value in vars(planned).items() if name not in self._names()})
+        self.receipt_ = release.receipt
+        return self
 
     def _question(self) -> str:
         return repr(positive("most", self.most))

@@ -24,7 +24,7 @@ from mosha.learning.linear.rows import RADIUS, BoundedRows
 from mosha.mechanisms.gaussian import discrete_multiplier
 from mosha.models.model import RowModel
 from mosha.models.paying import Price
-from mosha.models.ranges import Between, read_ranges
+from mosha.models.ranges import Between
 from mosha.models.sums.row_sums import BLOCK, Floats, Wholes, check_examples, read_matrix
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
@@ -182,6 +182,7 @@ class CoxRegression(RowModel):
 
     _kind: ClassVar[str] = "regressor"
     _fitted: ClassVar[str] = "coef_"
+    _targets: ClassVar[int] = 2
     horizon: float
     intervals: int = 8
     examples: int
@@ -190,7 +191,7 @@ class CoxRegression(RowModel):
     learning_rate: float = 4.0
 
     def _bound_rows(self, features: int, names: Sequence[str] | None) -> BoundedRows:
-        ranges = read_ranges(self.between, features, names)
+        ranges = self._read_ranges(self.between, features, names)
         return BoundedRows(features, (ranges.lows, ranges.highs), intercept=False)
 
     def measurement(self, features: int, names: Sequence[str] | None = None) -> Measurement:

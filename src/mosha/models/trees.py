@@ -23,7 +23,7 @@ from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.learning.linear.rows import label_codes
 from mosha.models.bayes import Likelihoods
 from mosha.models.model import RowModel
-from mosha.models.ranges import Between, Ranges, read_ranges
+from mosha.models.ranges import Between, Ranges
 from mosha.models.sums.moments import check_labels
 from mosha.models.sums.row_sums import Floats, Wholes, check_examples, read_matrix
 from mosha.noise import discrete_laplace, permute_and_flip_choice
@@ -101,7 +101,7 @@ class DecisionTreeClassifier(RowModel, Likelihoods):
 
     def measurement(self, features: int, names: Sequence[str] | None = None) -> Measurement:
         """What `fit` opens: data are (X, y, persons), the answer is splits and noisy counts."""
-        ranges, labels = read_ranges(self.between, features, names), check_labels(self.classes)
+        ranges, labels = self._read_ranges(self.between, features, names), check_labels(self.classes)
         depth, bins = positive_integer("depth", self.depth), positive_integer("bins", self.bins)
         if depth > 12 or not 2 <= bins <= 1 << 10:
             raise InvalidParameter("models.size_of_tree", parameter="depth")
@@ -128,7 +128,7 @@ class DecisionTreeClassifier(RowModel, Likelihoods):
 
     def _learn(self, value: Any, measurement: Measurement, names: Sequence[str] | None) -> None:
         del measurement
-        self.ranges_ = read_ranges(self.between, self.n_features_in_, names)
+        self.ranges_ = self._read_ranges(self.between, self.n_features_in_, names)
         splits = tuple((int(feature), int(cut)) for feature, cut in value["splits"])
         leaves = np.array(value["leaves"], np.float64).reshape(2**self.depth, -1)
         self.tree_ = GrownTree(self.depth, splits, leaves)
