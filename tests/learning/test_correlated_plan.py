@@ -126,3 +126,39 @@ def test_most_steps_are_paid_for_with_the_coefficients_of_their_number(sampling)
     found = plan.most_steps(epsilon=2, delta=1e-5)
     assert found.epsilon() <= 2
     assert dataclasses.replace(found, steps=found.steps + 8 + 20).epsilon() > 2
+
+
+def test_a_unit_of_a_run_with_buffers_is_charged_for_the_norm_of_its_columns():
+    """The price is that of one Gaussian vector, whose shift is the sum of all columns of a unit, overlaps included."""
+    plan = DPFTRL(steps=60, rate=0.1, clip=1.0, noise_multiplier=8.0, buffers=2)
+    matrix = sum(np.diag(np.full(60 - j, c), -j) for j, c in enumerate(plan.encoding.coefficients(60)))
+    norm = float(np.linalg.norm(matrix[:, ::10].sum(axis=1)))
+    assert plan.epsilon(1e-5) == pytest.approx(epsilon(Gaussian(8.0 / norm), 1e-5), rel=1e-5)
+    apart = math.sqrt(6) * float(np.linalg.norm(matrix[:, 0]))
+    assert norm > 1.01 * apart  # columns do overlap
+    assert plan.epsilon(1e-5, after=30) < plan.epsilon(1e-5)
+
+
+def test_buffers_leave_less_noise_than_as_many_bands_and_are_refused_where_steps_of_a_unit_are_unknown():
+    run = {"steps": 200, "rate": 0.05, "clip": 1.0}
+    buffered, banded, plain = (
+        plan.calibrate(epsilon=2, delta=1e-5)
+        for plan in (DPFTRL(**run, buffers=2), DPFTRL(**run, bands=2), DPSGD(**run, sampling="shuffled"))
+    )
+    assert buffered.error_of_sums < 0.6 * banded.error_of_sums < 0.6 * plain.error_of_sums
+    assert buffered.bands == 200
+    for wrong in ({"sampling": "poisson"}, {"buffers": 9}, {"buffers": 0}, {"steps": 1 << 21}):
+        with pytest.raises(InvalidParameter):
+            DPFTRL(**(run | {"buffers": 2} | wrong))
+    with pytest.raises(InvalidParameter, match="adaptive"):
+        DPFTRL(**run, buffers=2, clipping="adaptive", batch=10)
+
+
+def test_the_grid_leaves_room_for_what_buffers_round():
+    from mosha.learning.rounding import grid_of
+
+    shape = {"noise_multiplier": 4.0, "physical": 64, "fine": 21}
+    for coordinates in (10, 10**6):
+        one, two = (grid_of(coordinates=k * coordinates, **shape) for k in (1, 2))
+        room = (one.target - two.target) * 2.0**one.bits / math.sqrt(coordinates)
+        assert 1.64 < room < 1.66

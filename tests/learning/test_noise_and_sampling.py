@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 from torch import nn
 
 import mosha
@@ -199,9 +199,10 @@ def test_shuffled_batches_hold_everyone_once_an_epoch():
     assert drawn[:5] == drawn[5:]
 
 
-def test_correlated_noise_cancels_as_the_encoder_says_and_leaves_the_sums():
+@pytest.mark.parametrize("memory", [{"bands": 3}, {"buffers": 2}], ids=["bands", "buffers"])
+def test_correlated_noise_cancels_as_the_encoder_says_and_leaves_the_sums(memory):
     """With the same randomness, what differs between two data sets is the difference of their sums, exactly."""
-    plan = DPFTRL(steps=8, rate=0.25, clip=1.0, noise_multiplier=1.0, bands=3, batch=1.0)
+    plan = DPFTRL(steps=8, rate=0.25, clip=1.0, noise_multiplier=1.0, batch=1.0, **memory)
     layer = nn.Linear(2, 1, bias=False)
     gradients = Gradients(plan, Engine(layer), lambda model, batch: model(batch[0])[:, 0])
 
@@ -217,6 +218,26 @@ def test_correlated_noise_cancels_as_the_encoder_says_and_leaves_the_sums():
     ones = run([[2**21, 0]] + [[0, 0]] * 7)
     assert torch.allclose((ones - nothing)[0], torch.tensor([1.0, 0.0]), atol=1e-5)
     assert float((ones - nothing)[1:].abs().max()) < 1e-5
+
+
+def test_the_noise_of_buffers_is_decoded_to_what_the_matrix_says():
+    """Noise alone, 4,000 coordinates in 6 steps: squared sums of decoded noise are chi-squared; false alarm 1e-10."""
+    plan = DPFTRL(steps=6, rate=0.5, clip=1.0, noise_multiplier=2.0, buffers=1, batch=1.0)
+    layer, width = nn.Linear(4000, 1, bias=False), 4000
+    gradients = Gradients(plan, Engine(layer), lambda model, batch: model(batch[0])[:, 0])
+    state, updates, total = gradients.first(), Updates(gradients), torch.zeros(width)
+    for _ in range(6):
+        answer, state = gradients.add_noise(state, np.zeros(width, np.int64), np.zeros(0, np.int64), secure())
+        updates.apply(answer)
+        total += layer.weight.grad[0]
+    column = plan.encoding.coefficients(6)
+    matrix = sum(np.diag(np.full(6 - j, c), -j) for j, c in enumerate(column))
+    last = np.ones(6) @ np.linalg.inv(matrix)  # the sum of all updates
+    deviation = float(np.linalg.norm(last)) * plan.noise_deviation / gradients.grid.target
+    seen = float(total.double().square().sum()) / deviation**2
+    assert 5e-11 < chi2(width).cdf(seen) < 1 - 5e-11
+    for wrong in (0.85, 1.15):  # noise that is a seventh too narrow or too wide is found
+        assert not 5e-11 < chi2(width).cdf(width / wrong**2) < 1 - 5e-11
 
 
 def test_correlated_noise_adds_less_to_the_sum_of_updates():

@@ -19,6 +19,7 @@ torch.set_num_threads(1)
 LOSS = nn.CrossEntropyLoss(reduction="none")
 PLAN = DPSGD(steps=8, rate=0.2, clip=1.0, batch=20).calibrate(epsilon=1, delta=1e-5)
 BANDED = DPFTRL(steps=8, rate=0.2, clip=1.0, batch=20, bands=2).calibrate(epsilon=1, delta=1e-5)
+BUFFERED = DPFTRL(steps=8, rate=0.2, clip=1.0, batch=20, buffers=2).calibrate(epsilon=1, delta=1e-5)
 
 
 def begun(plan, account, path, every=1, key="run"):
@@ -34,7 +35,7 @@ def opened(place, epsilon=1):
     return ledger.account("test", unit=mosha.Example(), epsilon=epsilon, delta=1e-4, rule="pure")
 
 
-@pytest.mark.parametrize("plan", [PLAN, BANDED], ids=["independent", "correlated"])
+@pytest.mark.parametrize("plan", [PLAN, BANDED, BUFFERED], ids=["independent", "correlated", "buffered"])
 def test_a_training_goes_on_after_a_crash_and_is_paid_once(plan, tmp_path):
     training = begun(plan, opened(tmp_path), tmp_path / "model.pt")
     for _ in range(3):

@@ -28,7 +28,8 @@ from mosha.learning.reading.unfit_rows import find_fit_rows
 from mosha.learning.rounding import FINE, Grid, grid_of
 from mosha.learning.terms import SHARE, TrainingTerms
 from mosha.mechanisms.plans.adaptive_clip import AdaptiveClip
-from mosha.mechanisms.plans.correlated import SCALE, encode_sums
+from mosha.mechanisms.plans.buffered import encode_step
+from mosha.mechanisms.plans.correlated import SCALE
 from mosha.noise import add_discrete_gaussian, scaled_discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State", "clipping_rule"]
@@ -84,7 +85,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class State:
-    """What is kept from step to step; `sums` (of correlated noise) are private."""
+    """What is kept from step to step; `sums` (of correlated noise: earlier ones, or buffers) are private."""
 
     step: int
     clip: float
@@ -117,7 +118,7 @@ class Gradients:
         self.grid: Grid = grid_of(
             noise_multiplier=plan.chosen_noise,
             physical=plan.at_once * plan.rows_of_unit,
-            coordinates=self.size + self.extras,
+            coordinates=(self.size + self.extras) * (2 if plan.buffers else 1),  # buffers round, too
             fine=fine,
         )
         self._adaptive = AdaptiveClip(start=plan.clip, quantile=plan.quantile) if plan.clipping == "adaptive" else None
@@ -294,14 +295,13 @@ class Gradients:
         """
         sums, sigma, worth = state.sums, self.grid.sigma, self.worth(state.clip)
         if self.plan.bands > 1:
-            sums = (np.concatenate([total, extras]), *state.sums)[: self.plan.bands]
-            encoded = encode_sums(sums, self.plan.encoding)
+            encoded, sums = encode_step(self.plan.encoding, np.concatenate([total, extras]), state.sums)
             total, extras = encoded[: self.size], encoded[self.size :]
             sigma, worth = sigma * SCALE, worth / SCALE
         noisy = _noisy(total, sigma, worth, rng)
         add_discrete_gaussian(extras, sigma, rng=rng)
         answer = Answer(noisy, extras, state.clip)
-        return answer, State(state.step + 1, self.next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
+        return answer, State(state.step + 1, self.next_clip(answer, state), sums)
 
     def next_clip(self, answer: Answer, state: State) -> float:
         """The clip of the step after `state`, from the noisy answer alone."""

@@ -15,6 +15,7 @@ from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.options import ClippingName, SamplingName, choose
 from mosha.core.unit import Example, Neighbors, Person, Unit
 from mosha.learning.physical_batches import USUAL_ROWS, choose_size
+from mosha.mechanisms.plans.buffered import BufferedEncoder
 from mosha.mechanisms.plans.correlated import SCALE, Coefficients
 from mosha.mechanisms.plans.priced_plan import PricedPlan
 from mosha.mechanisms.plans.sampling import FixedSize, Poisson, Sampling, Shuffled
@@ -51,6 +52,7 @@ class TrainingTerms(PricedPlan):
     average: float | None = None
     delta: float | None = None
     bands: ClassVar[int] = 1
+    buffers: ClassVar[int | None] = None
 
     def __post_init__(self, epochs: float | None) -> None:
         self._read_sampling()
@@ -172,7 +174,7 @@ class TrainingTerms(PricedPlan):
         return self.chosen_noise * self.clip / self.divisor
 
     @property
-    def encoding(self) -> Coefficients:
+    def encoding(self) -> Coefficients | BufferedEncoder:
         """A column of the encoder of noise: none, for noise is not correlated here."""
         return (SCALE,)
 

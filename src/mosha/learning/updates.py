@@ -11,7 +11,8 @@ from torch import Tensor
 
 from mosha.learning.noisy_gradients import Answer, Gradients
 from mosha.learning.terms import SHARE
-from mosha.mechanisms.plans.correlated import SCALE, Decoder
+from mosha.mechanisms.plans.buffered import make_decoder
+from mosha.mechanisms.plans.correlated import SCALE
 
 __all__ = ["Updates"]
 
@@ -24,7 +25,7 @@ class Updates:
 
     def __init__(self, gradients: Gradients) -> None:
         self._gradients = gradients
-        self._decoder = Decoder(gradients.plan.encoding)
+        self._decoder = make_decoder(gradients.plan.encoding)
 
     def apply(self, answer: Answer) -> float | None:
         """Put the noisy mean gradient into `grad` of every parameter; returns the noisy mean loss, if there is one.

@@ -31,7 +31,8 @@ def own_entries() -> list[Entry]:
     entries = [_entry("DPSGD", name, options, pairs) for name, options in plans.items()]
     amplified = {"bands": 2, "sampling": "poisson", "rate": 0.4}
     banded = [_entry("DPFTRL", "banded", {"bands": 2}, pairs), _entry("DPFTRL", "sampled bands", amplified, pairs)]
-    return [*entries, *banded]
+    buffered = _entry("DPFTRL", "buffered", {"buffers": 1, "steps": 4}, pairs)  # columns of one unit overlap
+    return [*entries, *banded, buffered]
 
 
 def _entry(kind: str, name: str, options: dict[str, object], pairs: tuple[Proposal, ...]) -> Entry:
