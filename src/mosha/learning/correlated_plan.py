@@ -53,7 +53,7 @@ class DPFTRL(DPSGD):
     sampling: SamplingName | Sampling = "shuffled"
     bands: int = 4  # type: ignore[misc]
     coefficients: EncoderName = "optimized"
-    buffers: int | None = None
+    buffers: int | None = None  # type: ignore[misc]
 
     def __post_init__(self, epochs: float | None) -> None:
         super().__post_init__(epochs)
