@@ -17,7 +17,7 @@ def database(tmp_path):
     found.close()
 
 
-def _put(database, name, principal):
+def put_request(database, name, principal):
     database.run(
         "INSERT INTO requests (id, principal, grant_id, dataset, body_hash, question, price, purpose, fingerprint,"
         " version, cost, measure, state, accounts, attempts, created, expires, hidden)"
@@ -28,9 +28,9 @@ def _put(database, name, principal):
 
 def test_one_who_asks_a_lot_does_not_keep_others_waiting(database):
     for number in range(6):
-        _put(database, f"a{number}", "a")
-    _put(database, "b0", "b")
-    _put(database, "c0", "c")
+        put_request(database, f"a{number}", "a")
+    put_request(database, "b0", "b")
+    put_request(database, "c0", "c")
     order = []
     for _ in range(4):
         row = claim(database, "i", most_running=2)
@@ -41,12 +41,12 @@ def test_one_who_asks_a_lot_does_not_keep_others_waiting(database):
 
 def test_nobody_has_more_running_than_allowed(database):
     for number in range(3):
-        _put(database, f"a{number}", "a")
+        put_request(database, f"a{number}", "a")
     assert [bool(claim(database, "i", most_running=2)) for _ in range(3)] == [True, True, False]
 
 
 def test_what_a_silent_process_held_is_queued_again_and_it_can_no_longer_finish_it(database):
-    _put(database, "a0", "a")
+    put_request(database, "a0", "a")
     row = claim(database, "gone", most_running=2)
     beat(database, "gone")
     assert requeue_lost(database, alone=False) == 0

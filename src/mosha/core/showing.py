@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ __all__ = [
     "Shown",
     "digits_of",
     "draw_bars",
+    "escape_markdown",
     "make_list_card",
     "make_value_card",
     "summarize_value",
@@ -276,6 +278,21 @@ def _table(lines: Sequence[Sequence[str]], styles: Sequence[str], heads: Sequenc
 def _row(cells: Sequence[str], styles: Sequence[str], tag: str) -> str:
     written = (f'<{tag} style="{style}">{cell}</{tag}>' for cell, style in zip(cells, styles, strict=False))
     return f'<tr style="background:none">{"".join(written)}</tr>'
+
+
+_MARKUP = re.compile(r"[\\`\[\]<>|~@]|\*(?=\S)|(?<=\S)\*|(?<!\w)_|_(?!\w)|&(?=#?\w+;)|(?<=\w):(?=//)|(?<=www)\.")
+
+
+def escape_markdown(text: str) -> str:
+    r"""Text as it is, in one line of Markdown: what people wrote makes no link, no picture and no tag there.
+
+    Args:
+        text: a name, a purpose, a key of a group.
+
+    >>> print(escape_markdown("<b>[li](javascript:x)</b> | ward_2"))
+    \<b\>\[li\](javascript:x)\</b\> \| ward_2
+    """
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _width(text: str) -> int:

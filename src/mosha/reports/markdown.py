@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mosha._version import __version__
 from mosha.core.language import Language, say
-from mosha.core.showing import Bar
+from mosha.core.showing import Bar, escape_markdown
 from mosha.reports.content import Content, Section
 from mosha.reports.promise import describe_promise
 from mosha.tables.showing import make_answer_card
@@ -29,7 +29,7 @@ def _write_section(section: Section, lang: Language) -> list[str]:
         return [*head, say("reports.broke", lang)]
     heads, lines, numbers = list_cells(section)
     rule = [":--" if place < numbers else "--:" for place in range(len(heads))]
-    table = [heads, rule, *([_escape(cell) for cell in line] for line in lines)]
+    table = [heads, rule, *([escape_markdown(cell) for cell in line] for line in lines)]
     notes = [f"- {note}" for note in section.answer.read_notes(lang)]
     return [*head, "\n".join(f"| {' | '.join(line)} |" for line in table), "\n".join(notes)]
 
@@ -43,7 +43,3 @@ def list_cells(section: Section) -> tuple[list[str], list[list[str]], int]:
     drawn = [isinstance(cell, Bar) for cell in card.lines[0]]
     heads = [head for head, picture in zip(card.heads, drawn, strict=False) if not picture]
     return heads, [[cell for cell in line if isinstance(cell, str)] for line in card.lines], card.numbers
-
-
-def _escape(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ")

@@ -16,7 +16,7 @@ from mosha.core.event import Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
 from mosha.core.language import Language, current_language, say
 from mosha.core.number import probability
-from mosha.core.showing import Card, Shown
+from mosha.core.showing import Card, Shown, escape_markdown
 from mosha.ledger.checking.replay import Balance
 from mosha.ledger.paying.charge import from_columns
 from mosha.ledger.paying.payment import VOID
@@ -105,12 +105,15 @@ class Statement(Shown, StatementFacts):
         """
         language = lang or current_language()
         facts = [(say(f"ledger.row_{name}", language), said) for name, said in self._list_facts(language)]
-        title = say("ledger.statement_title", language, account=_cell(self.account))
+        title = say("ledger.statement_title", language, account=escape_markdown(self.account))
         parts = [f"# {title}", _table(("", ""), facts)]
         words = words_in(language)
         if self.warnings:
             said = self.warnings if language == "en" else [words.warning(weakness) for weakness in self.weaknesses]
-            parts += [f"## {say('ledger.statement_warnings', language)}", "\n".join(f"- {each}" for each in said)]
+            parts += [
+                f"## {say('ledger.statement_warnings', language)}",
+                "\n".join(f"- {each}" for each in map(escape_markdown, said)),
+            ]
         measure = self.balance.terms.rule.measure
         if self.accounts:
             head = tuple(say(f"ledger.head_{name}", language) for name in ("account", "promise", "spent", "state"))
@@ -275,10 +278,6 @@ def _date(at: int) -> str:
     return as_text(at)
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *(tuple(map(_cell, row)) for row in rows)]
+    lines = [head, ("---",) * len(head), *(tuple(map(escape_markdown, row)) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

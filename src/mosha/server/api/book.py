@@ -25,7 +25,7 @@ from mosha.server.catalogue.publications import (
 from mosha.server.catalogue.webhooks import announce
 from mosha.server.clock import as_text
 from mosha.server.errors import NotFound
-from mosha.server.people.permissions import Thing, may
+from mosha.server.people.permissions import EVERYWHERE, RULES, Thing, may
 from mosha.server.people.principals import owners_of
 
 __all__ = ["OPERATIONS"]
@@ -101,7 +101,7 @@ def read_statement(call: Call) -> Reply:
         text = write_yaml(statement.to_dict()["registry"])
         return Reply(text, media="application/yaml", headers={"Content-Disposition": name})
     if form == "markdown":
-        return Reply(statement.markdown(), media="text/markdown; charset=utf-8")
+        return Reply(statement.markdown(call.language), media="text/markdown; charset=utf-8")
     headers = {"Content-Security-Policy": STATEMENT_POLICY}
     return Reply(statement.to_html(call.language), media="text/html; charset=utf-8", headers=headers)
 
@@ -137,14 +137,20 @@ def decide(call: Call) -> Reply:
 
 
 def list_proposed(call: Call) -> Reply:
-    rows, following = call.read_page(list_publications, call.service.database, published=False)
+    seen = call.principal.datasets_as(*RULES["publication.list"].roles)
+    of = None if EVERYWHERE in seen else sorted(seen)
+    rows, following = call.read_page(list_publications, call.service.database, state="proposed", of=of)
     shown = [row for row in rows if may(call.principal, "publication.list", Thing(row["dataset"]))]
     described = [describe_publication(call.service.database, row) for row in shown]
     return Reply({"publications": described, "next": following})
 
 
+def _of_many(_: Call) -> Thing:
+    return Thing(anywhere=True)
+
+
 def list_public(call: Call) -> Reply:
-    rows, following = call.read_page(list_publications, call.service.database, published=True)
+    rows, following = call.read_page(list_publications, call.service.database, state="published")
     described = [describe_publication(call.service.database, row, full=False) for row in rows]
     return Reply({"publications": described, "next": following})
 
@@ -242,6 +248,7 @@ OPERATIONS = (
         tag="public",
         summary="What waits to be published.",
         handler=list_proposed,
+        thing=_of_many,
         query=NEWEST,
     ),
     Operation(

@@ -8,7 +8,7 @@ from typing import Any
 from mosha.core.errors import LedgerError
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import number, one_of, record, text
-from mosha.server.api.shapes import DECLARATION, GRANT, LIMITS, NEWEST, PAGE, PATHS, PROMISE, REASON, SOURCE
+from mosha.server.api.shapes import DECLARATION, GRANT, LIMITS, NEWEST, PAGE, PATHS, POPULATION, PROMISE, REASON, SOURCE
 from mosha.server.catalogue.datasets import (
     add_version,
     change_dataset_state,
@@ -34,7 +34,7 @@ from mosha.server.catalogue.sources import check_source, open_place
 from mosha.server.catalogue.webhooks import announce
 from mosha.server.errors import BadRequest, NotFound
 from mosha.server.people.permissions import Thing, may
-from mosha.server.people.principals import find_principal, owners_of
+from mosha.server.people.principals import find_agent_of, find_principal, owners_of
 
 __all__ = ["OPERATIONS", "describe_budget"]
 
@@ -186,14 +186,23 @@ def read_grant(call: Call) -> Reply:
 def delegate(call: Call) -> Reply:
     """A grant beneath a grant of mine: for a member of my team, or for an agent of mine."""
     service, above = call.service, find_grant(call.service.database, call.path["grant"])
-    holder = find_principal(service.database, call.body["principal"])
-    member = service.database.row(
-        "SELECT 1 AS found FROM members WHERE team = ? AND person = ?", above["principal"], holder["id"]
-    )
-    if holder["parent"] != call.principal.id and member is None:
-        raise NotFound("server.not_found")
-    row = make_grant(service.database, service.ledger, above["dataset"], call.body, call.principal.name, parent=above)
+    holder = _find_below(call, above["principal"])
+    said = {**call.body, "principal": holder}
+    row = make_grant(service.database, service.ledger, above["dataset"], said, call.principal.name, parent=above)
     return Reply(describe_grant(row, service.ledger), 201)
+
+
+def _find_below(call: Call, team: str) -> str:
+    """The id of somebody whom a grant may be passed on to: an agent of the caller's, or a member of the team."""
+    database, said = call.service.database, call.body["principal"]
+    try:
+        return str(find_agent_of(database, call.principal, said)["id"])
+    except NotFound:
+        holder = find_principal(database, said)["id"]
+        find = "SELECT 1 AS found FROM members WHERE team = ? AND person = ?"
+        if database.row(find, team, holder) is None:
+            raise
+        return str(holder)
 
 
 def revoke(call: Call) -> Reply:
@@ -249,7 +258,7 @@ OPERATIONS = (
                 "title": text(200),
                 "timing": one_of("ladder", "fixed", "off"),
                 "deadline": number(least=1, most=3600),
-                "population": record({"name": text(100, pattern="^[^/]+$")}, {**LIMITS, **PROMISE, "words": text(500)}),
+                "population": POPULATION,
                 "again": text(300),
             },
         ),

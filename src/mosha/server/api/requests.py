@@ -13,7 +13,7 @@ from mosha.server.asking.review import decide, facts_for_review
 from mosha.server.catalogue.grants import find_grant, is_beneath
 from mosha.server.catalogue.webhooks import announce
 from mosha.server.errors import Conflict, NotFound
-from mosha.server.people.permissions import Thing, may
+from mosha.server.people.permissions import EVERYWHERE, RULES, Thing, may
 from mosha.server.people.principals import owners_of
 from mosha.server.problems import stored_problem
 from mosha.server.store.database import Row
@@ -83,23 +83,32 @@ def read_request(call: Call) -> Reply:
 
 
 def list_visible(call: Call) -> Reply:
-    """Requests of mine; with a dataset, all of it for those who may see them."""
+    """Requests of mine; for those who may see those of others, of all datasets that they may see them of."""
     database, query = call.service.database, call.query
     dataset = query.get("dataset")
-    others = dataset is not None and may(call.principal, "request.read", Thing(dataset))
-    everywhere = any((role, "*") in call.principal.roles for role in ("reviewer", "auditor", "curator"))
-    mine = query.get("mine") == "true" or not (others or everywhere)
+    seen = call.principal.datasets_as(*RULES["request.read"].roles)
+    mine = query.get("mine") == "true" or not seen
+    if dataset is not None and not mine:
+        mine = not may(call.principal, "request.read", Thing(dataset))
+    everywhere = EVERYWHERE in seen and not mine
     rows = list_requests(
         database,
-        principal=call.principal.id if mine else None,
+        principal=None if everywhere else call.principal.id,
         dataset=dataset,
+        of=None if everywhere or mine else sorted(seen),
         state=query.get("state"),
         before=query.get("before"),
         most=query.get("limit", 50),
     )
-    shown = [row for row in rows if mine or may(call.principal, "request.read", Thing(row["dataset"]))]
-    described = [_brief(call, row) for row in shown]
+    described = [_brief(call, row) for row in rows if _is_listed(call, row)]
     return Reply({"requests": described, "next": rows[-1]["created"] if rows else None})
+
+
+def _is_listed(call: Call, row: Row) -> bool:
+    """Whether a request stands in somebody's list: a token for some datasets lists those of these alone."""
+    if not call.principal.scope.allows("request.list", row["dataset"]):
+        return False
+    return row["principal"] == call.principal.id or may(call.principal, "request.read", Thing(row["dataset"]))
 
 
 def _brief(call: Call, row: Row) -> dict[str, Any]:

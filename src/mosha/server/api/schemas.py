@@ -43,7 +43,7 @@ _PATTERNS = {
     "^[a-z][a-z0-9_]*$": "server.column_letters",
     "^[A-Za-z0-9_-]+$": "server.block_letters",
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}": "server.a_day",
-    "^[^/]+$": "server.no_slash",
+    r"^[^/\u0000-\u001f\u007f]+$": "server.no_slash",
 }
 
 
@@ -183,10 +183,19 @@ def _check_string(value: str, schema: Schema, place: str) -> None:
             raise BadRequest("server.field_missing", parameter=place)
         expected = phrase("server.characters", most=schema.get("maxLength", 0))
         raise BadRequest("server.field_wrong", parameter=place, expected=expected)
-    if "pattern" in schema and not re.search(schema["pattern"], value):
+    if "pattern" in schema and not re.search(_end_strictly(schema["pattern"]), value):
         pattern = schema["pattern"]
         expected = phrase(_PATTERNS[pattern]) if pattern in _PATTERNS else pattern
         raise BadRequest("server.field_wrong", parameter=place, expected=expected)
+
+
+def _end_strictly(pattern: str) -> str:
+    r"""A pattern as JSON Schema means it: `$` is the end, where Python's allows one more new line.
+
+    >>> _end_strictly("^[a-z]+$")
+    '^[a-z]+\\Z'
+    """
+    return pattern[:-1] + r"\Z" if pattern.endswith("$") else pattern
 
 
 def _check_number(value: float, schema: Schema, place: str) -> None:

@@ -16,6 +16,7 @@ from mosha.server.people.principals import (
     change_state,
     create_principal,
     describe_principal,
+    find_agent_of,
     find_principal,
     give_role,
     list_principals,
@@ -95,10 +96,7 @@ def create_token(call: Call) -> Reply:
     said, database = call.body, call.service.database
     owner = call.principal.id
     if "agent" in said:
-        row = find_principal(database, said["agent"])
-        if row["parent"] != call.principal.id:
-            raise NotFound("server.not_found")
-        owner = row["id"]
+        owner = find_agent_of(database, call.principal, said["agent"])["id"]
     verbs = said.get("verbs")
     if verbs is not None and (unknown := [verb for verb in verbs if verb not in RULES]):
         raise BadRequest("server.field_unknown", parameter=f"verbs: {unknown[0]}")

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from mosha.server.api.schemas import array, boolean, integer, mapping, number, record, text
 
-__all__ = ["DECLARATION", "EPSILON", "GRANT", "LIMITS", "NEWEST", "PAGE", "PATHS", "PROMISE", "REASON", "SOURCE"]
+__all__ = [
+    "DECLARATION",
+    "EPSILON",
+    "GRANT",
+    "LIMITS",
+    "NEWEST",
+    "PAGE",
+    "PATHS",
+    "POPULATION",
+    "PROMISE",
+    "REASON",
+    "SOURCE",
+]
 
 EPSILON = number(above=0, most=1e6)
 LIMITS = {"epsilon": EPSILON, "delta": number(least=0, most=1), "rho": EPSILON, "mu": EPSILON}
 PROMISE = {"disjoint_blocks": boolean(), "size": integer(least=1), "failures": integer(least=1, most=1000)}
+POPULATION = record(
+    {"name": text(100, pattern=r"^[^/\u0000-\u001f\u007f]+$")}, {**LIMITS, **PROMISE, "words": text(500)}
+)
 PATHS = ("path", "vertices")
 SOURCE = record(
     {},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mosha.server.api.operation import Call, Operation, Reply
-from mosha.server.api.schemas import array, mapping, record, text
+from mosha.server.api.schemas import array, mapping, one_of, record, text
 from mosha.server.api.shapes import NEWEST
 
 __all__ = ["OPERATIONS"]
@@ -72,7 +72,9 @@ OPERATIONS: tuple[Operation, ...] = (
         tag="surveys",
         summary="Open a survey: its declaration is what `survey.to_dict()` gives.",
         handler=create_survey,
-        body=record({"name": text(63), "title": text(300), "survey": mapping()}),
+        body=record(
+            {"name": text(63), "title": text(300), "survey": mapping()}, {"tickets": one_of("optional", "required")}
+        ),
     ),
     Operation(
         name="readSurvey",
@@ -90,7 +92,7 @@ OPERATIONS: tuple[Operation, ...] = (
         verb="survey.report",
         status=202,
         tag="surveys",
-        summary="Send reports, each in the wire format and base64; with tickets each is counted once.",
+        summary="Send reports, each in the wire format and base64. A ticket counts once, a copy without one again.",
         handler=report,
         body=record({"reports": _REPORTS}, {"tickets": _REPORTS}),
     ),

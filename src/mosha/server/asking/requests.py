@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosha.ledger import Ledger
@@ -23,7 +23,7 @@ from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound, TooMany
 from mosha.server.people.permissions import Principal
 from mosha.server.settings import Settings
-from mosha.server.store.database import Database, Row
+from mosha.server.store.database import Database, Row, marks
 
 __all__ = [
     "FINAL",
@@ -34,6 +34,7 @@ __all__ = [
     "ledger_key",
     "list_requests",
     "request_id",
+    "shown_state",
     "submit",
     "withdraw",
 ]
@@ -49,8 +50,11 @@ def request_id(principal: str, key: object) -> str:
     return f"r-{hashlib.sha256(f'{principal} {key}'.encode()).hexdigest()[:32]}"
 
 
-SHOWN = "CASE WHEN state = 'done' AND (visible IS NULL OR visible > ?) THEN 'running' ELSE state END"
-"""The state that is seen from outside, in SQL: a request runs until its tick, whoever asks and however (`?` is now)."""
+SHOWN = {
+    "running": "(state = 'running' OR (state = 'done' AND visible > ?))",
+    "done": "(state = 'done' AND visible <= ?)",
+}
+"""States as they are seen from outside, in SQL: a request runs until its tick, whoever asks and however; `?` is now."""
 
 
 def ledger_key(identity: str) -> str:
@@ -111,9 +115,10 @@ def _check_same(row: Row, digest: str) -> Row:
 
 def _check_queue(database: Database, settings: Settings, principal: Principal) -> None:
     statement = (
-        f"SELECT COUNT(*) AS many FROM requests WHERE principal = ? AND {SHOWN} IN ('waiting', 'queued', 'running')"  # noqa: S608
+        "SELECT (SELECT COUNT(*) FROM requests WHERE principal = ? AND state IN ('waiting', 'queued', 'running'))"
+        " + (SELECT COUNT(*) FROM requests WHERE principal = ? AND visible > ?) AS many"
     )
-    found = database.row(statement, principal.id, now())
+    found = database.row(statement, principal.id, principal.id, now())
     if found and found["many"] >= settings.waiting_per_principal:
         raise TooMany("server.queue_full", most=settings.waiting_per_principal)
 
@@ -130,17 +135,21 @@ def list_requests(
     *,
     principal: str | None = None,
     dataset: str | None = None,
+    of: Sequence[str] | None = None,
     state: str | None = None,
     before: int | None = None,
     most: int = 50,
 ) -> list[Row]:
-    """Requests, the newest first."""
-    where = {"principal": principal, "dataset": dataset}
+    """Requests, the newest first; with `of`, those about these datasets beside those of the principal."""
+    where = {"principal": principal if of is None else None, "dataset": dataset}
     tests = [f"{name} = ?" for name, value in where.items() if value is not None]
     values: list[Any] = [value for value in where.values() if value is not None]
+    if of is not None:
+        tests.append(f"(principal = ? OR dataset IN ({marks(of)}))")
+        values += [principal, *of]
     if state is not None:
-        tests.append(f"{SHOWN} = ?")
-        values += [now(), state]
+        tests.append(SHOWN.get(state, "state = ?"))
+        values.append(now() if state in SHOWN else state)
     if before is not None:
         tests.append("created < ?")
         values.append(before)

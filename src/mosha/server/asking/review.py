@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from mosha.ledger import Ledger
-from mosha.server.asking.requests import DAY, find_request
+from mosha.server.asking.requests import DAY, find_request, shown_state
 from mosha.server.catalogue.datasets import find_dataset
 from mosha.server.catalogue.grants import find_grant
 from mosha.server.clock import now
@@ -27,7 +27,7 @@ def decide(
 ) -> Row:
     """Approve or deny a request that waits."""
     if row["state"] != "waiting":
-        raise Conflict("server.wrong_state", state=row["state"])
+        raise Conflict("server.wrong_state", state=shown_state(row))
     dataset, grant = find_dataset(database, row["dataset"]), find_grant(database, row["grant_id"])
     approved = verdict == "approve"
     if approved and (dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open"):

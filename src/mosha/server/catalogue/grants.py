@@ -61,7 +61,7 @@ def make_grant(
         raise BadRequest("server.field_missing", parameter="limit_per_day")
     above = ledger.account(parent["account"] if parent else row["account"])
     identity = f"g-{secrets.token_hex(6)}"
-    account = _open(above, holder["name"], said, limits)
+    account = _open(above, holder["name"].rpartition("/")[2], said, limits)
     with database.transaction() as transaction:
         transaction.run(
             "INSERT INTO grants (id, dataset, principal, parent, account, limits, most_per_question, approve_above,"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosha.ledger import Ledger
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import describe_declaration
 from mosha.server.clock import END_OF_TIME, as_text, now
-from mosha.server.errors import Conflict, NotFound
-from mosha.server.store.database import Database, Row
+from mosha.server.errors import Conflict, NotFound, TooMany
+from mosha.server.store.database import Database, Row, marks
 
 __all__ = [
     "decide_publication",
@@ -22,13 +22,26 @@ __all__ = [
 ]
 
 
+MOST_OPEN = 50  # proposals of one author that wait for a decision
+
+
 def propose_publication(database: Database, said: Mapping[str, Any], author: str) -> Row:
+    """Write a proposal down that waits for a reviewer: one for each answer, and not too many of one author."""
     request = database.row("SELECT * FROM requests WHERE id = ?", said["request"])
     if request is None or request["outcome"] != "answered" or (request["visible"] or 0) > now() or request["hidden"]:
         raise Conflict("server.wrong_state", state="not answered")
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM publications WHERE slug = ?", said["slug"]):
             raise Conflict("server.exists", parameter="slug", name=said["slug"])
+        if transaction.row(
+            "SELECT 1 AS found FROM publications WHERE request = ? AND state = 'proposed'", said["request"]
+        ):
+            raise Conflict("server.wrong_state", parameter="request", state="proposed")
+        waiting = transaction.row(
+            "SELECT COUNT(*) AS many FROM publications WHERE author = ? AND state = 'proposed'", author
+        )
+        if waiting and waiting["many"] >= MOST_OPEN:
+            raise TooMany("server.queue_full", most=MOST_OPEN)
         transaction.run(
             "INSERT INTO publications (slug, request, title, words, author, state, created)"
             " VALUES (?, ?, ?, ?, ?, 'proposed', ?)",
@@ -44,12 +57,21 @@ def find_publication(database: Database, slug: str) -> Row:
     return row
 
 
-def list_publications(database: Database, *, published: bool, before: int = END_OF_TIME, most: int = 200) -> list[Row]:
+def list_publications(
+    database: Database,
+    *,
+    state: str,
+    of: Sequence[str] | None = None,
+    before: int = END_OF_TIME,
+    most: int = 200,
+) -> list[Row]:
+    """Publications in a state, the newest first; `of` these datasets, where it is said."""
+    chosen = "" if of is None else f" AND r.dataset IN ({marks(of)})"
     statement = (
-        "SELECT p.*, r.dataset FROM publications p JOIN requests r ON r.id = p.request"
-        " WHERE (p.state = 'published') = (? = 1) AND p.created < ? ORDER BY p.created DESC LIMIT ?"
+        "SELECT p.*, r.dataset FROM publications p JOIN requests r ON r.id = p.request"  # noqa: S608
+        f" WHERE p.state = ? AND p.created < ?{chosen} ORDER BY p.created DESC LIMIT ?"
     )
-    return database.rows(statement, int(published), before, most)
+    return database.rows(statement, state, before, *(of or ()), most)
 
 
 def decide_publication(

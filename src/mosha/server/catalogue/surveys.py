@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from mosha.core.language import phrase
 from mosha.local import Collector, Survey
 from mosha.server.clock import END_OF_TIME, as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
-from mosha.server.store.database import Database, Row
+from mosha.server.store.database import Database, Row, Transaction
 
 __all__ = [
     "add_reports",
@@ -41,9 +42,10 @@ def open_survey(database: Database, said: Mapping[str, Any], author: str) -> Row
         if transaction.row("SELECT 1 AS found FROM surveys WHERE name = ?", said["name"]):
             raise Conflict("server.exists", parameter="name", name=said["name"])
         transaction.run(
-            "INSERT INTO surveys (name, title, content, state, author, collected, reports, created)"
-            " VALUES (?, ?, ?, 'open', ?, ?, 0, ?)",
+            "INSERT INTO surveys (name, title, content, state, author, collected, reports, created, tickets)"
+            " VALUES (?, ?, ?, 'open', ?, ?, 0, ?, ?)",
             *(said["name"], said["title"], survey.to_json(), author, _state(survey.collector()), now()),
+            said.get("tickets", "optional"),
         )
     return find_survey(database, said["name"])
 
@@ -68,7 +70,11 @@ def list_surveys(database: Database, *, before: int = END_OF_TIME, most: int = 2
 
 
 def add_reports(database: Database, name: str, reports: Sequence[str], tickets: Sequence[str] | None) -> dict[str, int]:
-    """Count reports in their wire format; how many were taken. What is not this survey's own is refused and counted."""
+    """Count reports in their wire format; how many were taken. What is not this survey's own is refused and counted.
+
+    A report with a ticket counts once. Without one, a copy counts as often as it is sent: two devices may well say the
+    same, so nobody can tell. A survey that asks for tickets takes no report without.
+    """
     try:
         found = [base64.b64decode(report, validate=True) for report in reports]
         passes = None if tickets is None else [base64.b64decode(ticket, validate=True) for ticket in tickets]
@@ -79,11 +85,26 @@ def add_reports(database: Database, name: str, reports: Sequence[str], tickets: 
         row = transaction.row(f"SELECT * FROM surveys WHERE name = ?{lock}", name)  # noqa: S608
         if row is None or row["state"] != "open":
             raise Conflict("server.wrong_state", state="closed")
+        if passes is not None and len(passes) != len(found):
+            raise BadRequest("local.ticket_per_report", parameter="tickets")
+        if row["tickets"] == "required" and passes is None:
+            raise BadRequest("server.tickets_needed", parameter="tickets")
         collector = _collector(row)
-        taken = collector.add(found, tickets=passes)
+        if passes is not None and row["tickets"] == "required":
+            fresh = [report for report, ticket in zip(found, passes, strict=True) if _use(transaction, name, ticket)]
+            collector.rejected["replayed"] += len(found) - len(fresh)
+            taken = collector.add(fresh)
+        else:
+            taken = collector.add(found, tickets=passes)
         change = "UPDATE surveys SET collected = ?, reports = ? WHERE name = ?"
         transaction.run(change, _state(collector), collector.accepted, name)
     return {"accepted": taken, "rejected": len(found) - taken}
+
+
+def _use(transaction: Transaction, survey: str, ticket: bytes) -> bool:
+    """Whether a ticket is new; it is used up by this."""
+    statement = "INSERT INTO tickets (survey, hash) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    return transaction.run(statement, survey, hashlib.sha256(ticket).hexdigest()) == 1
 
 
 def close_survey(database: Database, name: str) -> Row:
@@ -111,7 +132,7 @@ def _as_json(estimate: Any) -> Any:
 
 
 def describe_survey(row: Row) -> dict[str, Any]:
-    described = {name: row[name] for name in ("name", "title", "state", "reports")}
+    described = {name: row[name] for name in ("name", "title", "state", "reports", "tickets")}
     survey = json.loads(row["content"])
     return described | {"survey": survey, "device": device_part(survey), "created": as_text(row["created"])}
 

@@ -40,13 +40,18 @@ def _agents(visit: Visit) -> list[Data]:
     return visit.service.database.rows(find, visit.principal.id)
 
 
+def _own_name(row: Data) -> str:
+    """The part of an agent's name that its person chose."""
+    return str(row["name"]).rpartition("/")[2]
+
+
 def _describe(visit: Visit, row: Data) -> Data:
     """An agent: what it may spend and has spent, today and in all, and what it asked last."""
     database, ledger = visit.service.database, visit.service.ledger
     grants = [describe_grant(grant, ledger) for grant in grants_of(database, holders=frozenset({row["id"]}), most=20)]
     find = "SELECT id FROM requests WHERE principal = ? ORDER BY created DESC LIMIT ?"
     asked = [visit.do("readRequest", path={"request": one["id"]}) for one in database.rows(find, row["id"], _SHOWN)]
-    return {"id": row["id"], "name": row["name"], "grants": grants, "asked": asked}
+    return {"id": row["id"], "name": _own_name(row), "grants": grants, "asked": asked}
 
 
 def create(visit: Visit) -> Response:
@@ -58,7 +63,7 @@ def create(visit: Visit) -> Response:
             raise BadRequest("server.field_wrong", parameter=part, expected=phrase("server.above", above=0))
     mine = next((one for one in visit.do("listMyGrants")["grants"] if one["id"] == grant), {"budget": None})
     check_limits({"epsilon": total}, mine["budget"], name=visit.say("your_grant"))
-    agent = next((row for row in _agents(visit) if row["name"] == name), None)
+    agent = next((row for row in _agents(visit) if _own_name(row) == name), None)
     agent = agent or visit.do("createAgent", body={"name": name})
     above = visit.do("readGrant", path={"grant": grant})
     body = {"principal": agent["id"], "epsilon": total, "expires": above["expires"], "limit_per_day": {"epsilon": day}}
@@ -82,7 +87,7 @@ def _find_mine(visit: Visit) -> Data:
 
 
 def renew(visit: Visit) -> Response:
-    return _give_token(visit, _find_mine(visit)["name"])
+    return _give_token(visit, _own_name(_find_mine(visit)))
 
 
 def stop(visit: Visit) -> Response:

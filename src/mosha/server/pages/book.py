@@ -31,13 +31,14 @@ def show_review(visit: Visit) -> Response:
         visit.do("readEntries")
     found = visit.do("listRequests", query={"state": "waiting", "limit": _WAITING} | visit.read_place())
     waiting = found["requests"]
-    proposed = [one for one in visit.do("listProposedPublications")["publications"] if one["state"] == "proposed"]
+    proposals = visit.do("listProposedPublications", query={"limit": _WAITING} | visit.read_place("proposed"))
     asked = [name for one in waiting for name in one.get("review", {}).get("asked_by", ())]
     return visit.render(
         "review.html",
         waiting=[one | {"forecast": _forecast(visit, one)} for one in waiting],
         more=found["next"] if len(waiting) == _WAITING else None,
-        proposed=proposed,
+        proposed=proposals["publications"],
+        more_proposed=proposals["next"],
         unsigned=[visit.do("readDataset", path={"dataset": name}) for name in list_unsigned(visit)],
         people=visit.read_names([*(one["principal"] for one in waiting), *asked]),
     )

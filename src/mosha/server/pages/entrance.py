@@ -64,8 +64,7 @@ def _show_home(visit: Visit) -> Response:
         found["guide"] = _guide(visit, found["datasets"])
     if reviews:
         found["waiting"] = visit.do("listRequests", query={"state": "waiting"})["requests"]
-        proposed = visit.do("listProposedPublications")["publications"]
-        found["proposed"] = [one for one in proposed if one["state"] == "proposed"]
+        found["proposed"] = visit.do("listProposedPublications")["publications"]
     found["needs"] = _list_needs(visit, found)
     if reviews or audits:
         found["head"] = visit.do("readHead")["head"]

@@ -47,7 +47,7 @@ def create(visit: Visit) -> Response:
         raise BadRequest("server.field_wrong", parameter="values", expected=phrase("server.different_lines"))
     survey = Frequency(values, epsilon=visit.number("epsilon") or 0.0, protocol="k-ary")
     body = {part: visit.read_field(part).strip() for part in ("name", "title")}
-    visit.do("createSurvey", body=body | {"survey": json.loads(survey.to_json())})
+    visit.do("createSurvey", body=body | {"survey": json.loads(survey.to_json()), "tickets": "required"})
     return visit.go(f"/survey/{body['name']}")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["NOBODY", "ROLES", "RULES", "Principal", "Rule", "Scope", "Thing", "may"]
+__all__ = ["EVERYWHERE", "NOBODY", "ROLES", "RULES", "Principal", "Rule", "Scope", "Thing", "may"]
 
 ROLES = ("administrator", "curator", "analyst", "reviewer", "auditor")
 EVERYWHERE = "*"
@@ -72,6 +72,10 @@ class Principal:
     def is_public(self) -> bool:
         return self.kind == "public"
 
+    def datasets_as(self, *roles: str) -> frozenset[str]:
+        """The datasets for which this principal has one of these roles, `*` among them where it is all."""
+        return frozenset(dataset for role, dataset in self.roles if role in roles)
+
     def has(self, role: str, dataset: str | None) -> bool:
         return (role, EVERYWHERE) in self.roles or (dataset is not None and (role, dataset) in self.roles)
 
@@ -86,10 +90,14 @@ NOBODY = Principal("", "public", "public")
 
 @dataclass(frozen=True)
 class Thing:
-    """What something is done to: of which dataset it is, and whose it is (an agent's is its person's as well)."""
+    """What something is done to: of which dataset it is, and whose it is (an agent's is its person's as well).
+
+    `anywhere` is a list with parts of many datasets: a role for one of them is enough to look, and shows that part.
+    """
 
     dataset: str | None = None
     owners: frozenset[str] = frozenset()
+    anywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,7 +204,8 @@ def may(principal: Principal, verb: str, thing: Thing | None = None) -> bool:
         return False
     if rule.signed_in or (rule.own and mine):
         return True
-    return any(principal.has(role, thing.dataset) for role in rule.roles)
+    seen = principal.datasets_as(*rule.roles)
+    return bool(seen) if thing.anywhere else not seen.isdisjoint({EVERYWHERE, thing.dataset})
 
 
 def _owns(principal: Principal, owners: Collection[str]) -> bool:

@@ -17,6 +17,7 @@ __all__ = [
     "change_state",
     "create_principal",
     "describe_principal",
+    "find_agent_of",
     "find_principal",
     "give_role",
     "list_principals",
@@ -29,12 +30,18 @@ KINDS = ("person", "team", "agent", "service")
 
 
 def create_principal(database: Database, *, kind: str, name: str, parent: str | None = None) -> str:
-    """A new principal; its id."""
+    """A new principal; its id.
+
+    An agent is called after its person, as in `li/helper`: whatever others call theirs, and whoever there is, the name
+    is free, so that trying names tells nobody who exists.
+    """
     if kind not in KINDS:
         raise BadRequest("server.field_wrong", parameter="kind", expected=", ".join(KINDS))
     if not (0 < len(name) <= 100 and name.isprintable() and name == name.strip() and "/" not in name):
         raise BadRequest("server.field_wrong", parameter="name", expected="1-100 printable characters, no '/'")
     identity = f"p-{secrets.token_hex(6)}"
+    if kind == "agent":
+        name = f"{find_principal(database, str(parent))['name']}/{name}"
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM principals WHERE name = ?", name):
             raise Conflict("server.exists", parameter="name", name=name)
@@ -46,6 +53,15 @@ def create_principal(database: Database, *, kind: str, name: str, parent: str | 
 def find_principal(database: Database, said: str) -> Row:
     """The row of a principal, by its id or its name."""
     row = database.row("SELECT * FROM principals WHERE id = ? OR name = ?", said, said)
+    if row is None:
+        raise NotFound("server.not_found")
+    return row
+
+
+def find_agent_of(database: Database, person: Principal, said: str) -> Row:
+    """An agent of this person, by its id, its whole name, or the part of the name that is its own."""
+    find = "SELECT * FROM principals WHERE parent = ? AND (id = ? OR name = ? OR name = ?)"
+    row = database.row(find, person.id, said, said, f"{person.name}/{said}")
     if row is None:
         raise NotFound("server.not_found")
     return row

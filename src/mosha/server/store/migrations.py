@@ -115,7 +115,19 @@ CREATE TABLE trainings (
 CREATE INDEX trainings_dataset ON trainings (dataset, created)
 """
 
-_VERSIONS = (_FIRST, _SECOND)
+_THIRD = """
+CREATE INDEX requests_visible ON requests (principal, visible);
+CREATE INDEX requests_ticks ON requests (visible);
+CREATE INDEX publications_state ON publications (state, created);
+CREATE INDEX publications_author ON publications (author, state);
+CREATE INDEX publications_request ON publications (request, state);
+ALTER TABLE surveys ADD COLUMN tickets TEXT NOT NULL DEFAULT 'optional';
+CREATE TABLE tickets (survey TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (survey, hash));
+UPDATE principals SET name = (SELECT above.name FROM principals above WHERE above.id = principals.parent) || '/' || name
+    WHERE kind = 'agent'
+"""
+
+_VERSIONS = (_FIRST, _SECOND, _THIRD)
 VERSION = len(_VERSIONS)
 _LOCK = 0x6D6F73  # under which PostgreSQL lets one process migrate at a time
 

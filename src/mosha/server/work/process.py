@@ -48,12 +48,13 @@ class WorkerProcess:
         self._send(dict(self._options) | {"parent": os.getpid(), "warm": warm})
 
     def _send(self, message: Mapping[str, object]) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
+        process = self._process  # another thread may kill it meanwhile
+        if process is None or process.stdin is None:
+            raise Lost
         try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+        except (OSError, ValueError):
             raise Lost from None
 
     def do(self, job: Mapping[str, object], *, until: float) -> dict[str, Any]:
@@ -61,8 +62,15 @@ class WorkerProcess:
         self.start()
         self._jobs += 1
         self._send(dict(job) | {"job": self._jobs})
-        line = self._read_line(until)
-        answer: dict[str, Any] = json.loads(line)
+        return self._read_answer(until)
+
+    def go_on(self, *, until: float) -> dict[str, Any]:
+        """Let a worker go on that has said `measured`: what it answers then."""
+        self._send({})
+        return self._read_answer(until)
+
+    def _read_answer(self, until: float) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._read_line(until))
         if answer.get("job") != self._jobs:
             self.kill()
             raise Lost

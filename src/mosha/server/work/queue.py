@@ -17,7 +17,10 @@ __all__ = ["SILENT", "beat", "claim", "finish", "forget_instance", "requeue_lost
 SILENT = 10_000_000  # microseconds after which a process that said nothing is taken to be gone
 MOST_ATTEMPTS = 2
 
-_BUSY = "(SELECT COUNT(*) FROM requests b WHERE b.principal = r.principal AND b.state = 'running')"
+_BUSY = (
+    "((SELECT COUNT(*) FROM requests b WHERE b.principal = r.principal AND b.state = 'running')"
+    " + (SELECT COUNT(*) FROM requests b WHERE b.principal = r.principal AND b.visible > ?))"
+)
 _SERVED = "(SELECT COALESCE(MAX(s.started), 0) FROM requests s WHERE s.principal = r.principal)"
 _NEXT = (
     f"SELECT r.id FROM requests r WHERE r.state = 'queued' AND {_BUSY} < ?"  # noqa: S608
@@ -26,15 +29,19 @@ _NEXT = (
 
 
 def claim(database: Database, holder: str, *, most_running: int) -> Row | None:
-    """Take the next request: of whoever has the fewest running, and among those of whoever waited longest."""
+    """Take the next request: of whoever has the fewest running, and among those of whoever waited longest.
+
+    A question runs until its tick, here as everywhere: else the start of the next one would tell when it ended.
+    """
     with database.transaction() as transaction:
         if database.shared:
             transaction.rows("SELECT pg_advisory_xact_lock(?)", 0x6D6F7132)
-        found = transaction.row(_NEXT, most_running)
+        moment = now()
+        found = transaction.row(_NEXT, moment, most_running, moment)
         if found is None:
             return None
         change = "UPDATE requests SET state = 'running', holder = ?, started = ?, attempts = attempts + 1 WHERE id = ?"
-        transaction.run(change, holder, now(), found["id"])
+        transaction.run(change, holder, moment, found["id"])
         return transaction.row("SELECT * FROM requests WHERE id = ?", found["id"])
 
 
@@ -65,8 +72,9 @@ def requeue_lost(database: Database, *, alone: bool) -> int:
 
 
 def waiting_numbers(database: Database) -> dict[str, int]:
-    """How many requests are in each state that is not an end."""
+    """How many requests are in each state that is not an end; what has ended runs until its tick."""
     statement = (
-        "SELECT state, COUNT(*) AS many FROM requests WHERE state IN ('waiting', 'queued', 'running') GROUP BY state"
+        "SELECT CASE WHEN state = 'done' THEN 'running' ELSE state END AS shown, COUNT(*) AS many FROM requests"
+        " WHERE state IN ('waiting', 'queued', 'running') OR visible > ? GROUP BY 1"
     )
-    return {str(row["state"]): int(row["many"]) for row in database.rows(statement)}
+    return {str(row["shown"]): int(row["many"]) for row in database.rows(statement, now())}

@@ -32,6 +32,9 @@ __all__ = ["Slots"]
 
 PATIENCE = 60.0  # seconds for noting that a step was lost
 WRITING = 0.05  # seconds that are left for writing an end down before its tick
+LEAD = 0.25  # seconds before the tick at which an answer goes into the book
+WAKING = 1.5  # seconds before the tick at which a worker is told to note that a step was lost
+GRACE = 25.0  # seconds that a server which stops waits for ticks of what was measured
 FAILED = {"problem": {"code": "server.step_failed"}}
 PAUSE = 0.25  # seconds between two looks at an empty queue
 LOW = 0.8  # the share of a budget after which its operator is told
@@ -56,6 +59,8 @@ class Slots:
             "spill": str(settings.folder / "spill"),
         }
         self._workers = [WorkerProcess(self._options) for _ in range(settings.workers)]
+        self._measured: dict[WorkerProcess, float] = {}  # who waits for a tick, and until when
+        self._abandoned = threading.Event()
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -73,9 +78,12 @@ class Slots:
         with self._wake:
             self._stopping = True
             self._wake.notify_all()
-        end = time.monotonic() + patience
+        begun = time.monotonic()
+        latest = max(self._measured.values(), default=begun) + 1.0
+        end = max(begun + patience, min(latest, begun + GRACE))
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
+        self._abandoned.set()
         for worker in self._workers:
             worker.kill()
         with contextlib.suppress(ServerError):
@@ -160,6 +168,8 @@ class Slots:
         deadline, timing = float(dataset["deadline"]), str(dataset["timing"])
         job = self._job(row, dataset)
         outcome, result = self._end_of(worker, row, job, begun)
+        if outcome == "again" and self._stopping:
+            return
         if outcome == "again":
             change = "UPDATE requests SET state = 'queued', holder = NULL WHERE id = ? AND holder = ?"
             self._database.run(change, row["id"], self.holder)
@@ -178,7 +188,7 @@ class Slots:
         if finish(self._database, row, self.holder, outcome, result, visible):
             announce(self._database, "request.ended", due=visible, request=row["id"], dataset=row["dataset"])
             if outcome != "refused" and self._passes_low_mark(row):
-                announce(self._database, "budget.low", dataset=row["dataset"])
+                announce(self._database, "budget.low", due=visible, dataset=row["dataset"])
 
     def _passes_low_mark(self, row: Row) -> bool:
         """Whether this question was the one after which less than a fifth of its dataset's budget is left."""
@@ -194,25 +204,51 @@ class Slots:
             return "refused", {"problem": {"code": "server.approval_stale"}}
         try:
             said = worker.do(job | {"op": "ask"}, until=begun + job["kill"])
+            while said["outcome"] == "measured":
+                self._wait_for_tick(worker, job, begun, LEAD)
+                said = worker.go_on(until=time.monotonic() + PATIENCE)
         except Lost:
-            ended = self._give_up(worker, job, begun + job["end"] - WRITING)
+            ended = self._give_up(worker, job, begun)
             return ("again", {}) if ended[0] == "refused" and row["attempts"] < MOST_ATTEMPTS else ended
         except TooLate:
-            return self._give_up(worker, job, begun + job["end"] - WRITING)
+            return self._give_up(worker, job, begun)
         if said["outcome"] == "unreached" and row["attempts"] < MOST_ATTEMPTS:
             return "again", {}
         if said["outcome"] in ("unreached", "crashed"):
-            return self._give_up(worker, job, begun + job["end"] - WRITING)
+            return self._give_up(worker, job, begun)
         results: dict[str, dict[str, Any]] = {"answered": {"answer": said.get("answer")}, "failed": FAILED}
         refused = {"problem": {"error": said.get("error"), "kind": said.get("kind")}}
         return said["outcome"], results.get(said["outcome"], refused)
 
-    def _give_up(self, worker: WorkerProcess, job: dict[str, object], until: float) -> tuple[str, dict[str, Any]]:
-        """A step came to no end: where it was paid for, the ledger counts it as a failure.
+    def _wait_for_tick(self, worker: WorkerProcess, job: Mapping[str, Any], begun: float, lead: float) -> None:
+        """Until so many seconds before the tick: what is written into the book then has a place that tells nothing."""
+        if job["timing"] == "off":
+            return
+        seconds = min(time.monotonic() - begun + lead, job["end"])
+        due = begun + tick(job["timing"], seconds=seconds, deadline=job["end"])
+        self._measured[worker] = due
+        try:
+            if self._abandoned.wait(max(0.0, due - lead - time.monotonic())):
+                raise Lost
+        finally:
+            self._measured.pop(worker, None)
+
+    def _give_up(self, worker: WorkerProcess, job: dict[str, Any], begun: float) -> tuple[str, dict[str, Any]]:
+        """A step came to no end: where it was paid for, the ledger counts it as a failure, shortly before the tick.
 
         That is not broken off, for the ledger lets a step be started twice and no more. Where it takes longer than the
-        deadline, the request is seen to have failed at the deadline all the same, and the slot waits for it.
+        deadline, the request is seen to have failed then all the same, and the slot waits for it. A server that stops
+        gives nothing up: the next one asks once more.
         """
+        if self._stopping:
+            return "again", {}
+        if self._is_paid(job):
+            with contextlib.suppress(OSError, Lost):
+                worker.start(warm=True)
+            try:
+                self._wait_for_tick(worker, job, begun, WAKING)
+            except Lost:
+                return "again", {}
         said: dict[str, Any] = {}
 
         def note() -> None:
@@ -220,7 +256,7 @@ class Slots:
                 said.update(worker.do(job | {"op": "give_up"}, until=time.monotonic() + PATIENCE))
 
         thread = worker.in_background(note)
-        thread.join(max(0.0, until - time.monotonic()))
+        thread.join(max(0.0, begun + job["end"] - WRITING - time.monotonic()))
         if said.get("outcome") == "unpaid" or (said.get("outcome") != "failed" and not self._is_paid(job)):
             thread.join()
             return "refused", {"problem": {"code": "server.not_run"}}
@@ -251,6 +287,7 @@ class Slots:
             "deadline": max(0.5 * end, end - 4.0),
             "kill": max(0.7 * end, end - 2.5),
             "end": end,
+            "timing": str(dataset["timing"]),
         }
 
     def _condition(self, row: Row) -> Mapping[str, Any] | None:

@@ -8,8 +8,8 @@ How long a paid step takes depends on the data, so the moment of its answer is a
 
 Guarantee:
     Under `fixed` the moment is the same for all data. Under `ladder` it has at most 2 + log2(deadline) values. Answers
-    and failures follow the same rule, and a slot is free again at the tick and no earlier, so that nobody else's
-    question starts at a moment which tells more.
+    and failures follow the same rule. They go into the book at the tick (`withheld.py`), and a slot is free again at
+    the tick and no earlier, so that nobody else's question starts at a moment which tells more.
 """
 
 from __future__ import annotations

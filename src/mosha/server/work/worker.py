@@ -3,7 +3,7 @@
 Jobs and answers are JSON: data, never code. What goes wrong after payment is told with one word, `failed`, whatever it
 was; what was refused before payment is told in full, because it was decided without a row.
 
-    ask      pay, ask, answer
+    ask      pay, ask, answer; once the data were met it says `measured`, and goes on when its parent says so (the tick)
     give_up  note that a step which was started came to no end (its process was killed): it stays paid, and counts
     look     the columns of a source, names and types alone
     sample   rows of a synthetic table that was released under a key
@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TextIO
@@ -35,6 +35,7 @@ from mosha.core.errors import (
 )
 from mosha.core.private_log import note_privately
 from mosha.server.work.edges import check_files, read_edges
+from mosha.server.work.withheld import WithheldAccount
 
 __all__ = ["Worker", "main"]
 
@@ -44,8 +45,9 @@ FAILED = {"outcome": "failed"}
 class Worker:
     """One ledger, one engine, and the tables that were opened so far."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any], wait: Callable[[], None] = lambda: None) -> None:
         self._options = options
+        self._wait = wait
         self._ledger: Any = None
         self._engine: Any = None
         self._tables: dict[str, Any] = {}
@@ -95,7 +97,9 @@ class Worker:
 
         asked = build_question(self.table(job), job["dataset"], job["question"], job["condition"])
         ledger = self.ledger()
-        return asked.paid_by(ledger.together([ledger.account(name) for name in job["accounts"]]))
+        account = ledger.together([ledger.account(name) for name in job["accounts"]])
+        is_withheld = job["op"] == "ask" and job["timing"] != "off"
+        return asked.paid_by(WithheldAccount(account, self._wait) if is_withheld else account)
 
     def ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Pay and ask. Whether a payment was made decides what may be told: nothing afterwards, all before."""
@@ -217,10 +221,19 @@ def main(incoming: TextIO, outgoing: TextIO) -> None:
     if options is None or os.getppid() != options["parent"]:
         return
     _limit_memory(options["memory"])
-    worker = Worker(options)
+    job: dict[str, Any] = {}
+
+    def wait() -> None:
+        """Say that the data were met, until the parent says that it is time."""
+        outgoing.write(json.dumps({"job": job["job"], "outcome": "measured"}) + "\n")
+        outgoing.flush()
+        if not incoming.readline():
+            raise SystemExit  # the parent is gone, and nobody waits for this any more
+
+    worker = Worker(options, wait)
     if options.get("warm"):
         threading.Thread(target=_warm, daemon=True).start()
-    for line in incoming:
+    while line := incoming.readline():
         job = json.loads(line)
         outgoing.write(json.dumps({"job": job["job"]} | worker.do(job)) + "\n")
         outgoing.flush()

@@ -38,15 +38,19 @@ export function randomize(value, survey, bytes = fresh) {
 const box = typeof document === "undefined" ? null : document.querySelector("[data-survey]");
 if (box) {
   const survey = JSON.parse(box.dataset.survey), send = box.querySelector("#send"), leaves = box.querySelector("#leaves");
-  let report = null, kept = null;
+  let report = null, kept = null, ticket = null;
   try { kept = localStorage.getItem(box.dataset.address); } catch { /* a browser that keeps nothing */ }
   const show = (name) => box.querySelectorAll("[data-show]").forEach((part) => { part.hidden = part.dataset.show !== name; });
   box.querySelectorAll("input[name=answer]").forEach((field) => { field.disabled = false; });
   box.addEventListener("change", (event) => {
     if (event.target.name !== "answer" || report) return;
     // Drawn once on this device, also after a reload: a second draw of the same truth would tell more.
-    report = kept ? Uint8Array.from(JSON.parse(kept)) : randomize(Number(event.target.value), survey);
-    try { localStorage.setItem(box.dataset.address, JSON.stringify(Array.from(report))); } catch { /* as above */ }
+    // And sent under one ticket: however often it arrives, it counts once.
+    const found = kept ? JSON.parse(kept) : null;
+    report = found ? Uint8Array.from(found.report ?? found) : randomize(Number(event.target.value), survey);
+    ticket = found?.ticket ? Uint8Array.from(found.ticket) : fresh(16);
+    const kept_now = JSON.stringify({ report: Array.from(report), ticket: Array.from(ticket) });
+    try { localStorage.setItem(box.dataset.address, kept_now); } catch { /* as above */ }
     box.querySelectorAll("input[name=answer]").forEach((field) => { field.disabled = true; });
     const place = report.slice(1).reduceRight((sum, byte) => sum * 256 + byte, 0);
     leaves.textContent = survey.values[place];
@@ -57,7 +61,8 @@ if (box) {
   send.addEventListener("click", async () => {
     send.disabled = true;
     const headers = { "Content-Type": "application/json", "X-CSRF-Token": box.dataset.csrf };
-    const body = JSON.stringify({ reports: [btoa(String.fromCharCode(...report))] });
+    const [sent, under] = [report, ticket].map((bytes) => btoa(String.fromCharCode(...bytes)));
+    const body = JSON.stringify({ reports: [sent], tickets: [under] });
     const reply = await fetch(box.dataset.address, { method: "POST", headers, body }).catch(() => null);
     show(reply && reply.ok ? "sent" : "failed");
     if (!reply || !reply.ok) send.disabled = false;
