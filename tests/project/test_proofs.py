@@ -33,7 +33,7 @@ EVERY = {
     "streams/noise": "exact_toeplitz",
     "streams/service": "service",
     "tables/parts": "counted_keys correlations keys spreads tail_counts",
-    "mechanisms/plans": "correlated",
+    "mechanisms/plans": "buffered correlated",
     "synth/measuring": "residuals",
     "tables/mechanisms": "joint_noise quantile_width rank_choice",
 }
