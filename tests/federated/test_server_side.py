@@ -11,6 +11,8 @@ from mosha import accounting, errors, events
 from mosha.federated import AdaptiveClip, Ask, Block, ClientSide, Distributed, ServerSide, Weights, train
 from mosha.federated.clipping import STEPS
 from mosha.federated.round_number import Turn
+from mosha.mechanisms.plans.correlated import SCALE
+from mosha.mechanisms.plans.optimized_bands import mean_error
 from mosha.noise import SeededRandom, secure
 from tests.federated.parties import Listed, purse, unit_vectors
 
@@ -304,11 +306,13 @@ def test_correlated_rounds_end_with_one_that_breaks():
     assert len(cohorts(plan, [ASK] * 6, [None, RuntimeError("x")])) == 2
 
 
-def test_correlated_noise_moves_all_rounds_by_no_more_than_its_sensitivity():
-    plan = ServerSide(rounds=12, clients=10, period=4, bands=4, clip=1.0, noise_multiplier=1.0)
+@pytest.mark.parametrize("memory", [{"bands": 4}, {"buffers": 2}], ids=["bands", "buffers"])
+def test_correlated_noise_moves_all_rounds_by_no_more_than_its_sensitivity(memory):
+    plan = ServerSide(rounds=12, clients=10, period=4, clip=1.0, noise_multiplier=1.0, **memory)
     measurement = plan.measurement(3)
     names = [f"c{i}" for i in range(10)]
     base = dict(zip(names, unit_vectors(10, 3), strict=True))
+    first = next(name for name in (f"d{i}" for i in range(100)) if plan.sampling.place(name) == 0)  # no column is cut
 
     def answers(sent):
         state, found, rng = measurement.init(), [], SeededRandom(5)
@@ -317,9 +321,23 @@ def test_correlated_noise_moves_all_rounds_by_no_more_than_its_sensitivity():
             found.append(answer["steps"])
         return np.concatenate(found)
 
-    moved = answers(base | {"c3": np.array([9.0, 9.0, 9.0])}) - answers({n: r for n, r in base.items() if n != "c3"})
+    moved = answers(base | {first: np.array([9.0, 9.0, 9.0])}) - answers(base)
     square = sum(int(m) ** 2 for m in moved)
     assert 0.99 * plan.event.sensitivity**2 < square <= plan.event.sensitivity**2
+
+
+def test_one_buffer_takes_back_nearly_what_twelve_bands_do():
+    """The same price for both: sensitivity times what the noise of one round adds to sums of rounds."""
+    run = {"rounds": 60, "clients": 100, "period": 12, "clip": 1.0, "noise_multiplier": 1.0}
+    banded, buffered = ServerSide(**run, bands=12), ServerSide(**run, buffers=1)
+    plain = math.sqrt(5) * mean_error((SCALE,), 60) * STEPS * SCALE
+    errors_of_sums = [
+        banded.event.sensitivity * mean_error(banded.encoding, 60),
+        buffered.event.sensitivity * buffered.encoding.error_of_sums(60),
+    ]
+    assert errors_of_sums[1] < 1.1 * errors_of_sums[0] < 0.55 * plain
+    with pytest.raises(errors.InvalidParameter, match=r"2\*\*30"):
+        buffered.measurement((1 << 30) + 1)
 
 
 def test_correlated_noise_cancels_over_rounds():
@@ -358,6 +376,12 @@ def test_correlated_noise_cancels_over_rounds():
         {"delta": -1e-5},
         {"bands": 4},
         {"bands": 4, "period": 3},
+        {"buffers": 2},
+        {"buffers": 9, "period": 3},
+        {"buffers": 0, "period": 3},
+        {"buffers": 2, "period": 3, "bands": 2},
+        {"buffers": 2, "period": 3, "noise": "laplace"},
+        {"buffers": 2, "period": 3, "clip": AdaptiveClip(start=1.0)},
         {"proximal": -1},
         {"weights": 3},
         {"clip": AdaptiveClip(start=1.0, count_noise=0.1)},

@@ -134,7 +134,7 @@ def train(
         config: sent to clients with each ask.
         evaluate: called with the weights after each round; free, as long as it reads public data alone.
         retries: how often a round is asked for again when clients could not be reached (SourceUnavailable); free.
-        secret: the path of a file that is made where there is none, for correlated noise (`bands` above 1) under a key:
+        secret: the path of a file that is made where there is none, for correlated noise (bands, buffers) under a key:
             the noise of rounds that were answered is made again from it. Keep it as you keep the data: whoever has it
             and the ledger can take the noise away.
 
@@ -181,7 +181,7 @@ def _check(plan: object, federation: object, account: object, evaluate: object, 
 
 def _secret_option(plan: FederatedPlan, key: str | None, secret: str | os.PathLike[str] | None) -> dict[str, bytes]:
     """The secret of correlated noise, where a run that is killed shall go on."""
-    correlated = getattr(plan, "bands", 1) > 1
+    correlated = getattr(plan, "is_correlated", False)
     if secret is not None and not correlated:
         raise InvalidParameter("federated.secret_without_correlation", parameter="secret", spent="nothing")
     if correlated and key is not None and secret is None:

@@ -25,17 +25,25 @@ from mosha.exact.statistic import root_up
 from mosha.federated.clipping import STEPS, bounded_sum_steps, clip_in_range, lengths, scaled_steps
 from mosha.federated.federation import Block, Federation, accept_updates
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
-from mosha.federated.plans.correlated_rounds import MOST_BANDS, CorrelatedRounds, total_sensitivity
+from mosha.federated.plans.correlated_rounds import (
+    MOST_BANDS,
+    MOST_BUFFERED,
+    CorrelatedRounds,
+    buffered_sensitivity,
+    total_sensitivity,
+)
 from mosha.federated.plans.plan import COORDINATES, FederatedPlan
 from mosha.federated.round_number import Turn
 from mosha.federated.weights import Weights
 from mosha.mechanisms.plans.adaptive_clip import AdaptiveClip
-from mosha.mechanisms.plans.correlated import Decoder
+from mosha.mechanisms.plans.buffered import MOST_BUFFERS, BufferedEncoder, make_decoder, optimized_buffers
+from mosha.mechanisms.plans.correlated import Coefficients, encoder
 from mosha.mechanisms.plans.sampling import FixedSize, FreshSampling, Poisson
 from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
 
 __all__ = ["ServerSide"]
 
+MOST_ROUNDS = 1 << 20  # with buffers
 _FINEST, _COARSEST = 1 << 10, LARGEST_SCALE  # a standard deviation has at least and at most so many steps
 
 
@@ -52,6 +60,7 @@ class ServerSide(FederatedPlan):
         period: each client takes part once in so many rounds, in its turn, or none of these: everybody always does.
         bands: with a period, noise that is correlated over so many rounds (DP-FTRL); at most the period. One band is
             independent noise.
+        buffers: in place of bands: noise is taken back until the last round, by so many numbers a weight (BLT).
         noise_multiplier: standard deviation over sensitivity; see `calibrate`.
         delta: the plan is sold as one piece at this delta; without it the account pays round by round.
         outer: what the server does with the mean update.
@@ -86,6 +95,7 @@ class ServerSide(FederatedPlan):
     cohort: int | None = None
     period: int | None = None
     bands: int = 1
+    buffers: int | None = None
     noise_multiplier: float | None = None
     delta: float | None = None
     outer: OuterOptimizer = field(default_factory=FedAvg)
@@ -105,7 +115,8 @@ class ServerSide(FederatedPlan):
         object.__setattr__(self, "bands", positive_integer("bands", self.bands))
         if self.bands > 1 and (isinstance(self.clip, AdaptiveClip) or self.bands > min(self.period or 1, MOST_BANDS)):
             raise InvalidParameter("federated.correlated_needs_period", parameter="bands", most=MOST_BANDS)
-        if self.noise == "laplace" and (isinstance(self.clip, AdaptiveClip) or self.bands > 1):
+        self._check_buffers()
+        if self.noise == "laplace" and (isinstance(self.clip, AdaptiveClip) or self.is_correlated):
             raise InvalidParameter("federated.laplace_terms", parameter="noise")
         if not (self.weights is None or isinstance(self.weights, Weights)):
             raise InvalidParameter("federated.not_weights", parameter="weights")
@@ -113,6 +124,26 @@ class ServerSide(FederatedPlan):
             raise InvalidParameter("federated.nobody_takes_part", parameter="rate")
         if self.noise_multiplier is not None:
             self._sigma(self.noise_multiplier)
+
+    def _check_buffers(self) -> None:
+        if self.buffers is None:
+            return
+        object.__setattr__(self, "buffers", positive_integer("buffers", self.buffers))
+        turns = self.period is not None and not isinstance(self.clip, AdaptiveClip) and self.bands == 1
+        if not turns or self.buffers > MOST_BUFFERS or self.rounds > MOST_ROUNDS:
+            raise InvalidParameter("federated.buffers_need_period", parameter="buffers", most=MOST_BUFFERS)
+
+    @property
+    def is_correlated(self) -> bool:
+        """Whether noise of one round is partly taken back in later ones."""
+        return self.bands > 1 or self.buffers is not None
+
+    @property
+    def encoding(self) -> Coefficients | BufferedEncoder:
+        """A column of the encoder of noise, or its buffers."""
+        if self.buffers is not None and self.period is not None:
+            return optimized_buffers(self.buffers, self.rounds, self.period)
+        return encoder(self.bands)
 
     @property
     def sampling(self) -> FreshSampling:
@@ -145,6 +176,8 @@ class ServerSide(FederatedPlan):
         """How far two neighbours are apart: in one round, or in all of them where noise is correlated."""
         if self.noise == "laplace":
             return float(self.sampling.moves * STEPS)
+        if isinstance(self.encoding, BufferedEncoder) and self.period is not None:
+            return buffered_sensitivity(self.encoding, self.rounds, self.period)
         if self.bands > 1:
             return total_sensitivity(self.bands, self.sampling.participations(self.rounds))
         return root_up(self.sampling.moves**2 * (STEPS**2 + self._half(noise) ** 2))
@@ -154,7 +187,7 @@ class ServerSide(FederatedPlan):
         if self.noise == "laplace":
             return self.sampling.price(DiscreteLaplace(noise_multiplier), steps=length, population=self.clients)
         event = DiscreteGaussian(noise_multiplier, self._sensitivity(noise_multiplier), COORDINATES)
-        return event if self.bands > 1 else self.sampling.price(event, steps=length, population=self.clients)
+        return event if self.is_correlated else self.sampling.price(event, steps=length, population=self.clients)
 
     def check_delta(self, delta: float) -> float:
         """A delta that this plan can be sold at: with Laplace noise it may be 0."""
@@ -172,11 +205,12 @@ class ServerSide(FederatedPlan):
         With correlated noise, `secret` (see `load_secret`) makes the run resumable under its key.
         """
         width = positive_integer("coordinates", coordinates)
-        if width >= COORDINATES:
-            raise InvalidParameter("federated.model_too_large", most="2**40 - 1")
+        if width >= COORDINATES or (self.buffers is not None and width > MOST_BUFFERED):
+            most = "2**40 - 1" if self.buffers is None else "2**30"
+            raise InvalidParameter("federated.model_too_large", most=most)
         sums = _Sums(self, width, self._half(self.chosen_noise))
         sigma = self._sigma(self.chosen_noise)
-        rounds = CorrelatedRounds(sums, self.bands, sigma, secret) if self.bands > 1 else _Rounds(sums, sigma)
+        rounds = CorrelatedRounds(sums, self.encoding, sigma, secret) if self.is_correlated else _Rounds(sums, sigma)
         return Measurement(
             unit=self.unit,
             event=self.event,
@@ -190,7 +224,7 @@ class ServerSide(FederatedPlan):
 
     def decoder(self) -> Callable[[dict[str, Any]], Floats]:
         """What makes a noisy mean update of each answer, taken in order: post-processing."""
-        decode_steps = Decoder(self.bands)
+        decode_steps = make_decoder(self.encoding)
 
         def decode(answer: dict[str, Any]) -> Floats:
             mean: Floats = decode_steps(answer["steps"]) * (answer["clip"] / STEPS / self._counted)
