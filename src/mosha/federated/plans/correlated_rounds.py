@@ -43,8 +43,8 @@ def buffered_sensitivity(encoder: BufferedEncoder, rounds: int, period: int) -> 
 class CorrelatedRounds:
     """Round t answers sum over j of c_j x_(t-j), plus fresh noise; the last exact sums are the state, and secret.
 
-    With buffers these are the state, and the sum goes back to the first round. With a secret, noise is marked: an answer
-    and its mark give back the exact sum, so that a killed run goes on.
+    With buffers these are the state, and the sum goes back to the first round. With a secret, noise is marked: an
+    answer and its mark give back the exact sum, so that a killed run goes on.
     """
 
     def __init__(
