@@ -33,6 +33,7 @@ PLACES = {
         "datasets": "/datasets",
         "tree": "/datasets/visits",
         "register": "/register",
+        "declaration": "/datasets/visits/declaration",
         "surveys": "/surveys",
         "people": "/people",
     },

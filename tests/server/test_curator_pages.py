@@ -122,6 +122,44 @@ def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place):
     assert "epsilon" in registered.text
 
 
+def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_change(place):
+    """What nobody touched stays to the letter, whom it hides stays, and the version in force goes on until then."""
+    wang, zhao, li = (Visitor(place, name) for name in ("wang", "zhao", "li"))
+    assert li.get("/datasets/visits/declaration").status_code == 404
+    before = wang.client.get("/api/v1/datasets/visits").json()
+    page = wang.get("/datasets/visits/declaration").text
+    names = re.findall(r'name="column_name" value="(\w+)"', page)
+    fields = {"unit": "patient_id", "at_most": "4", "column_name": names}
+    fields["column_type"] = re.findall(r'name="column_type" value="(\w*)"', page)
+    for part in ("low", "high", "values"):
+        fields[part] = [html.unescape(one) for one in re.findall(rf'<input name="{part}"[^>]* value="([^"]*)"', page)]
+    fields["origin"] = [
+        (re.search(r'<option value="(\w+)" selected', one) or ["", ""])[1]
+        for one in re.findall(r'<select name="origin".*?</select>', page, re.DOTALL)
+    ]
+    days = names.index("days")
+    wrong = wang.send("/datasets/visits/declaration", **fields | {"high": ["many"] * len(names)})
+    assert wrong.status_code == 422
+    assert 'value="many"' in wrong.text
+    fields["high"][days] = "60"
+    changed = wang.send("/datasets/visits/declaration", **fields)
+    assert changed.url.path == "/datasets/visits"
+    assert "Proposed, not yet signed: version 2" in changed.text
+    assert "Proposed, not yet signed" not in li.get("/datasets/visits").text
+    after = wang.client.get("/api/v1/datasets/visits").json()
+    assert (after["version"], after["newest_version"]) == (1, 2)
+    notice = zhao.get("/datasets/visits").text.split("Proposed, not yet signed")[1].split("</ul>")[0]
+    assert "0 – 60" in notice  # noqa: RUF001
+    assert notice.count("<li>") == 1
+    zhao.send("/datasets/visits/sign")
+    now = {one["name"]: one for one in wang.client.get("/api/v1/datasets/visits").json()["declaration"]["columns"]}
+    old = {one["name"]: one for one in before["declaration"]["columns"]}
+    assert now["days"]["between"] == [0, 60]
+    assert {name: one for name, one in now.items() if name != "days"} == {
+        name: one for name, one in old.items() if name != "days"
+    }
+
+
 def test_an_answer_is_downloaded_as_parquet_and_arrow(place):
     found = place.answer("li", BY_WARD, key="files", epsilon=0.05)
     replies = [

@@ -14,6 +14,7 @@ from mosha.server.pages import (
     asking,
     book,
     catalogue,
+    declaring,
     entrance,
     exploring,
     oidc,
@@ -31,10 +32,24 @@ __all__ = ["missing_page", "page_routes"]
 
 def page_routes(service: Service) -> list[Any]:
     """The routes of all pages."""
-    rooms = (entrance, people, agents, asking, plans, series, catalogue, book, exploring, public, surveys, oidc)
+    rooms = (
+        entrance,
+        oidc,
+        people,
+        agents,
+        asking,
+        plans,
+        series,
+        declaring,
+        catalogue,
+        book,
+        exploring,
+        public,
+        surveys,
+    )
     return [
         Route(path, endpoint(service, handler, *again), methods=[method])
-        for room in rooms
+        for room in (*rooms, surveys)
         for method, path, handler, *again in room.ROUTES
     ]
 

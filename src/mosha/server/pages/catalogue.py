@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from starlette.responses import Response
 
-from mosha.core.language import phrase
-from mosha.server.catalogue.declarations import ORIGINS
+from mosha.server.catalogue.datasets import declaration_of
 from mosha.server.errors import BadRequest
 from mosha.server.pages.paying import check_limits
 from mosha.server.pages.site import PAGE, Data, Visit, check_name
@@ -50,8 +48,24 @@ def show_dataset(visit: Visit) -> Response:
         can_freeze=visit.may("dataset.freeze", name) and found["state"] == "open",
         can_thaw=visit.may("dataset.thaw", name) and found["state"] == "frozen",
         can_sign=visit.may("dataset.countersign", name) and found["version"] != found["newest_version"],
+        can_declare=visit.may("dataset.declare", name) and found["kind"] == "table" and found["state"] != "retired",
+        proposed=_read_proposed(visit, found),
         expires=visit.read_field("expires", (datetime.now(UTC).date() + timedelta(days=90)).isoformat()),
     )
+
+
+def _read_proposed(visit: Visit, found: Data) -> list[Data]:
+    """What the newest declaration changes, for those who write or sign it; nothing where it is in force."""
+    name = found["name"]
+    sees = visit.may("dataset.declare", name) or visit.may("dataset.countersign", name)
+    if not sees or found["kind"] != "table" or found["version"] in (0, found["newest_version"]):
+        return []
+    kept, _ = declaration_of(visit.service.database, name, None)
+    before = {column["name"]: column for column in found["declaration"]["columns"]}
+    after = {column: {"name": column} | said for column, said in kept["columns"].items()}
+    names = (one for one in {**before, **after} if before.get(one) != after.get(one))
+    changed = [after.get(one, {"name": one, "gone": True}) for one in names]
+    return changed or [{"name": found["declaration"]["unit"].get("person", name)} | kept["unit"]]
 
 
 def _tree(grants: list[Data], left: float) -> list[Data]:
@@ -123,135 +137,8 @@ def change(visit: Visit) -> Response:
     return visit.go(f"/datasets/{visit.path['dataset']}")
 
 
-_EXAMPLE = {
-    "unit": {"person": "patient_id", "at_most": 4},
-    "columns": {
-        "ward": {"keys": ["cardiology", "surgery"], "origin": "codebook"},
-        "days": {"between": [0, 30], "origin": "codebook"},
-    },
-}
-
-
-def show_register(visit: Visit) -> Response:
-    return _register(visit)
-
-
-def _register(visit: Visit, looked: Any = None) -> Response:
-    if not visit.may("dataset.create"):
-        visit.do("createDataset", body={})
-    example = json.dumps(_EXAMPLE, indent=2)
-    looked = looked or _columns_typed(visit)
-    typed = {name: place for place, name in enumerate(visit.all_of("column_name"))}
-    rows = [
-        {"column": one["name"], "type": one["type"]}
-        | {part: _at(visit.all_of(part), typed.get(one["name"])) for part in ("low", "high", "values", "origin")}
-        for one in looked or ()
-    ]
-    return visit.render("register.html", rows=rows, example=example, origins=ORIGINS)
-
-
-def _at(found: list[str], place: int | None) -> str:
-    return found[place] if place is not None and place < len(found) else ""
-
-
-def _columns_typed(visit: Visit) -> list[Data]:
-    """The columns that were found before, as the form sent them back."""
-    pairs = zip(visit.all_of("column_name"), visit.all_of("column_type"), strict=False)
-    return [{"name": name, "type": kind} for name, kind in pairs]
-
-
-def _read_fields(visit: Visit) -> Data:
-    """The declaration as it was filled in, column by column; a bound must say where it comes from."""
-    columns: Data = {}
-    for place, name in enumerate(visit.all_of("column_name")):
-        at = f"declaration.columns.{name}"
-        column: Data = {"type": _at(visit.all_of("column_type"), place)}
-        low, high = (_at(visit.all_of(part), place).strip() for part in ("low", "high"))
-        values = [line.strip() for line in _at(visit.all_of("values"), place).split(",") if line.strip()]
-        if low or high:
-            column["between"] = [_number(low, f"{at}.low"), _number(high, f"{at}.high")]
-        elif values:
-            is_number = column["type"] == "integer"
-            column["keys"] = [int(_number(value, f"{at}.keys")) for value in values] if is_number else values
-        if origin := _at(visit.all_of("origin"), place):
-            column["origin"] = origin
-        columns[name] = column
-    most = visit.number("at_most")
-    unit: Data = {"person": visit.read_field("unit")} | ({} if most is None else {"at_most": int(most)})
-    return {"unit": unit, "columns": columns}
-
-
-def _number(said: str, place: str) -> float:
-    try:
-        value = float(said)
-    except ValueError:
-        raise BadRequest("server.field_wrong", parameter=place, expected=phrase("server.a_number")) from None
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
-def _read_source(visit: Visit) -> Data:
-    """Where the rows are: a file below the folders of data, or a variable that holds the address of a database."""
-    said = visit.read_field("path").strip()
-    if not said.startswith("env:"):
-        return {"path": said}
-    source: Data = {"url": said}
-    return source | ({"table": table} if (table := visit.read_field("table").strip()) else {})
-
-
-def register(visit: Visit) -> Response:
-    """Look at the columns of a source, or propose the dataset: what was typed stays where something is wrong."""
-    source = _read_source(visit)
-    if visit.read_field("do") == "look":
-        return _register(visit, looked=visit.do("lookAtSource", body={"source": source})["columns"])
-    promise = {p: value for p in ("epsilon", "delta") if (value := visit.number(p)) is not None}
-    body: Data = {"name": visit.read_field("name").strip(), "source": source, "promise": promise}
-    fields = visit.all_of("column_name")
-    body["declaration"] = _read_fields(visit) if fields else _read_declaration(visit)
-    body |= {"title": visit.read_field("title").strip()} if visit.read_field("title").strip() else {}
-    visit.do("createDataset", body=body)
-    return visit.go(f"/datasets/{body['name']}")
-
-
-def register_graph(visit: Visit) -> Response:
-    """Propose a graph: an edge list, who is hidden, and at edge level how many vertices there are."""
-    node = visit.read_field("hides") == "node"
-    source: Data = {"path": visit.read_field("path").strip() or " "}
-    unit: Data = {"node": True} if node else {"edge": True}
-    declaration: Data = {"unit": unit}
-    if node and (most := visit.number("max_degree")) is not None:
-        unit["max_degree"] = int(most)
-    if node and visit.read_field("vertices_file").strip():
-        source["vertices"] = visit.read_field("vertices_file").strip()
-    if not node:
-        declaration["vertices"] = int(visit.number("vertices") or 0)
-    body: Data = {
-        "name": visit.read_field("name").strip(),
-        "kind": "graph",
-        "source": source,
-        "promise": {"epsilon": visit.number("epsilon") or 0.0},
-        "declaration": declaration,
-    }
-    body |= {"title": visit.read_field("title").strip()} if visit.read_field("title").strip() else {}
-    visit.do("createDataset", body=body)
-    return visit.go(f"/datasets/{body['name']}")
-
-
-def _read_declaration(visit: Visit) -> Any:
-    """What was typed, or the file that was sent; its text stays in the field."""
-    sent = visit.read_field("upload").strip()
-    if sent:
-        visit.form = [("declaration", sent), *((name, value) for name, value in visit.form if name != "declaration")]
-    try:
-        return json.loads(visit.read_field("declaration"))
-    except (ValueError, RecursionError):
-        raise BadRequest("server.field_wrong", parameter="declaration", expected="JSON") from None
-
-
 ROUTES = (
     ("GET", "/datasets", list_all),
-    ("GET", "/register", show_register),
-    ("POST", "/register", register, show_register),
-    ("POST", "/register/graph", register_graph, show_register),
     ("GET", "/datasets/{dataset}", show_dataset),
     ("POST", "/datasets/{dataset}/grants", grant, show_dataset),
     ("POST", "/datasets/{dataset}/blocks", add_block, show_dataset),
