@@ -251,3 +251,16 @@ def test_a_plan_takes_the_guesses_of_a_forecast(visits):
 def test_a_person_is_not_told_by_what_is_read_to_some_precision(ids):
     with pytest.raises(DataError, match="are identified by"):
         protect(pa.table({"id": ids}), unit=mosha.Person("id"))
+
+
+def test_a_column_is_no_attribute_and_the_answer_names_verbs():
+    table = mosha.protect({"who": [1], "days": [3]}, unit=mosha.Person("who"))
+    with pytest.raises(AttributeError, match=r"mean\('days', between="):
+        table.days  # noqa: B018
+
+
+def test_a_broken_delta_folder_is_a_typed_error(tmp_path):
+    pytest.importorskip("deltalake")
+    (tmp_path / "visits" / "_delta_log").mkdir(parents=True)
+    with pytest.raises(mosha.errors.DataError, match="Delta"):
+        mosha.protect(str(tmp_path / "visits"), unit=mosha.Row())

@@ -127,3 +127,15 @@ def test_cards_speak_chinese(table, answer):
         assert "95% 的发布中" in answer._repr_html_()
     finally:
         mosha.set_language(None)
+
+
+def test_explanations_and_forecasts_are_lines_in_a_notebook():
+    asked = mosha.protect({"who": [1, 2], "x": [3.0, 4.0]}, unit=mosha.Person("who", at_most=2)).count()
+    assert asked.explain(epsilon=1)._repr_html_().count("<div") > 3
+    assert "± 6" in asked.forecast(epsilon=1)._repr_html_()
+
+
+def test_a_report_that_lacks_something_says_so_in_its_card():
+    table = mosha.protect({"who": [1, 2], "ward": ["a", "b"]}, unit=mosha.Person("who", at_most=2))
+    report = mosha.Report("Visits", epsilon=1, period="year").add("wards", table.group_by("ward").count(), within=9)
+    assert "delta" in report._repr_html_()

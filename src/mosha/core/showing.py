@@ -15,7 +15,9 @@ from mosha.core.language import say
 __all__ = [
     "MISSING",
     "Bar",
+    "BarsAhead",
     "Card",
+    "Prose",
     "Shown",
     "digits_of",
     "draw_bars",
@@ -190,6 +192,36 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return self.make_card().write_html()
+
+
+class Prose(str):
+    """A few lines of text that a notebook shows as lines.
+
+    >>> print(Prose("Asked: count."))
+    Asked: count.
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        first, *others = self.split("\n")
+        return Card(title=first, notes=tuple(others)).write_html()
+
+
+class BarsAhead(dict[str, Any]):
+    """Error bars before anything is spent, by aggregate; a notebook shows how wide they are.
+
+    >>> BarsAhead(count=[31.0])["count"]
+    [31.0]
+    """
+
+    def _repr_html_(self) -> str:
+        lines = []
+        for name, bars in self.items():
+            widths = [float(width) for width in bars if math.isfinite(width)]
+            ends = sorted({write_number(end, end) for end in (min(widths), max(widths))}, key=len) if widths else ["?"]
+            lines.append((str(name), f"± {' … '.join(ends)}"))
+        return Card(title=say("core.shown_forecast"), lines=lines, heads=("", "")).write_html()
 
 
 def summarize_value(value: object, error: object = None) -> str:

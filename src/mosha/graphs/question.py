@@ -20,7 +20,7 @@ from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import strict_probability
 from mosha.core.question import choose_budget, find_least_budget
 from mosha.core.release import Receipt, Release
-from mosha.core.showing import Card, Shown, make_value_card, summarize_value
+from mosha.core.showing import Card, Prose, Shown, make_value_card, summarize_value
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.data.reading import read
@@ -292,7 +292,7 @@ class Question(Shown):
         """
         measurement = self.measurement(epsilon=epsilon, delta=delta, rho=rho)
         moved = "" if self.sensitivity is None else f", which one of them moves by at most {self.sensitivity:g}"
-        return f"-- {self.title}: {measurement.event}\n{measurement.name}{moved}; hides {self.unit.describe()}"
+        return Prose(f"-- {self.title}: {measurement.event}\n{measurement.name}{moved}; hides {self.unit.describe()}")
 
     def release(
         self,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import colorsys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import ColorType
 
 __all__ = ["PAPER", "darken", "is_dark"]
 
@@ -18,7 +19,7 @@ GREY = 0.3
 DEEPEST, LIGHTEST, CLEAR, FAINT = 0.11, 0.93, 0.62, 0.45
 
 
-def is_dark(color: Any) -> bool:
+def is_dark(color: ColorType) -> bool:
     """Whether a color of matplotlib is dark, as paper.
 
     >>> is_dark("black"), is_dark("white")
@@ -41,6 +42,7 @@ def darken(figure: Figure) -> Figure:
     True
     """
     from matplotlib.collections import Collection  # noqa: PLC0415  (an extra)
+    from matplotlib.colors import to_rgba_array  # noqa: PLC0415
     from matplotlib.lines import Line2D  # noqa: PLC0415
     from matplotlib.patches import Patch  # noqa: PLC0415
     from matplotlib.text import Text  # noqa: PLC0415
@@ -60,8 +62,8 @@ def darken(figure: Figure) -> Figure:
             part.set_facecolor(_turn(face))
             part.set_edgecolor(_turn(edge))
         elif isinstance(part, Collection) and part.get_array() is None:
-            part.set_facecolor([_turn(each) for each in part.get_facecolor()])
-            part.set_edgecolor([_turn(each) for each in part.get_edgecolor()])
+            part.set_facecolor([_turn(tuple(each)) for each in to_rgba_array(part.get_facecolor())])
+            part.set_edgecolor([_turn(tuple(each)) for each in to_rgba_array(part.get_edgecolor())])
     for axes in figure.axes:
         _turn_axes(axes)
     figure.set_facecolor(PAPER)
@@ -78,7 +80,7 @@ def _turn_axes(axes: Axes) -> None:
             axes.tick_params(axis=name, which="both", color=lines[0].get_color(), labelcolor=labels[0].get_color())
 
 
-def _turn(color: Any) -> Any:
+def _turn(color: ColorType) -> ColorType:
     """A color of light paper as it is on dark paper; what has none stays so."""
     from matplotlib.colors import to_rgba  # noqa: PLC0415
 

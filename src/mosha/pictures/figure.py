@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import re
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -62,6 +63,7 @@ def _find_fonts() -> tuple[str, ...]:
     matplotlib remembers which fonts there were when it was first used: those that came later are looked for.
     """
     manager = load_guest("matplotlib.font_manager", extra="plot", needed_for=phrase("mechanisms.picture"))
+    logging.getLogger(manager.__name__).addFilter(_tells_more_than_a_lack_of_bold)
     found = _list_chinese_fonts(manager)
     if not found:  # matplotlib keeps a list of fonts; one that was installed after it was made is not in it
         known = {font.fname for font in manager.fontManager.ttflist}
@@ -70,6 +72,12 @@ def _find_fonts() -> tuple[str, ...]:
                 manager.fontManager.addfont(path)
         found = _list_chinese_fonts(manager)
     return found
+
+
+def _tells_more_than_a_lack_of_bold(record: logging.LogRecord) -> bool:
+    """Chinese fonts without a bold face are drawn plain, which nobody needs to be told in every cell."""
+    lacks = str(record.msg).startswith("findfont: Failed to find font weight")
+    return not (lacks and any(font in record.getMessage() for font in CHINESE_FONTS))
 
 
 def _list_chinese_fonts(manager: ModuleType) -> tuple[str, ...]:
@@ -89,9 +97,11 @@ def use_style() -> Iterator[None]:
     settings = {"font.family": ["DejaVu Sans", *_find_fonts()], "font.size": 9, "axes.titlesize": 11}
     token = _DARK.set(_has_dark_style())
     colors = guest.cycler(color=[LINE, WARM, "#5f8f3e", "#7a5aa6", "#b08a2e", "#5b6675"])
-    with guest.rc_context(settings | {"axes.unicode_minus": False, "axes.prop_cycle": colors} | LIGHT):
-        yield
-    _DARK.reset(token)
+    try:
+        with guest.rc_context(settings | {"axes.unicode_minus": False, "axes.prop_cycle": colors} | LIGHT):
+            yield
+    finally:
+        _DARK.reset(token)
 
 
 def _has_dark_style() -> bool:
@@ -140,7 +150,7 @@ def _figure_class() -> Any:
 
 def _number_chinese(figure: Any) -> None:
     """Chinese texts as numbers, each its own, where no font could draw them: boxes would all be alike."""
-    texts = figure.findobj(lambda part: hasattr(part, "get_text") and hasattr(part, "set_text"))
+    texts = figure.findobj(load_guest("matplotlib.text", extra="plot", needed_for=phrase("mechanisms.picture")).Text)
     numbers: dict[str, int] = {}
 
     def name(found: re.Match[str]) -> str:

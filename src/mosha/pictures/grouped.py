@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mosha.core.showing import MISSING
 from mosha.pictures.dark import is_dark
 from mosha.pictures.figure import BAND, INK, LINE, PALE, begin_figure, style_axes, use_style, write_footer
@@ -14,6 +16,7 @@ from mosha.pictures.figure import BAND, INK, LINE, PALE, begin_figure, style_axe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 __all__ = ["draw_groups"]
 
@@ -139,14 +142,14 @@ def _round_number(value: float, width: float) -> str:
     return text.rstrip("0").rstrip(".") if width == 0 and "." in text else text
 
 
-def _write_cells(image: Any, axes: Axes, cells: list[list[float]], width: float) -> None:
+def _write_cells(image: AxesImage, axes: Axes, cells: list[list[float]], width: float) -> None:
     """Each number in its cell, where there are few."""
     if sum(map(len, cells)) > MANY or max(map(len, cells)) > FEW:
         return
     for row, line in enumerate(cells):
         for column, value in enumerate(line):
             if math.isfinite(value):
-                ink = "white" if is_dark(image.cmap(image.norm(value))) else INK
+                ink = "white" if is_dark(image.to_rgba(np.array([[value]]))[0][0].tolist()) else INK
                 axes.text(column, row, _round_number(value, width), ha="center", va="center", fontsize=8, color=ink)
 
 

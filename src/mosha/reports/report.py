@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from mosha.core.account import Account, Run
-from mosha.core.errors import InvalidParameter, StepFailed, WrongUnit
+from mosha.core.errors import InvalidParameter, MoshaError, StepFailed, WrongUnit
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.release import Release
@@ -69,7 +69,10 @@ class Report(Shown, Questions):
         return Forecast(title=self.title, period=period, split=self.plan(on=on))
 
     def make_card(self) -> Card:
-        return self.forecast().make_card()
+        try:
+            return self.forecast().make_card()
+        except MoshaError as problem:  # what it lacks, in place of what it will cost
+            return Card(title=self.title, notes=(str(problem),))
 
     def run(
         self, *, on: date | str | None = None, widen: bool = False, tick: Callable[[], None] | None = None

@@ -25,7 +25,7 @@ from mosha.core.names.deprecation import renamed_method
 from mosha.core.number import positive, strict_probability
 from mosha.core.question import choose_budget, find_least_budget
 from mosha.core.release import Receipt
-from mosha.core.showing import Card, Shown
+from mosha.core.showing import BarsAhead, Card, Prose, Shown
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
 from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct
@@ -230,7 +230,7 @@ class Question(Shown):
         """
         plan = self.plan_release(Budget(epsilon=epsilon, delta=delta, rho=rho))
         level = strict_probability("confidence", confidence)
-        return plan.errors(plan.assume(Guess(rows, at_most, between or {})), level)
+        return BarsAhead(plan.errors(plan.assume(Guess(rows, at_most, between or {})), level))
 
     def release(
         self,
@@ -351,7 +351,7 @@ class Question(Shown):
             statements: the bounded SQL that will run in the engine, with the price of each part, in their place.
         """
         plan = self.plan_release(Budget(epsilon=epsilon, delta=delta, rho=rho))
-        return plan.explain() if statements else explain_release(plan, self.title, self.unit, self.account)
+        return Prose(plan.explain() if statements else explain_release(plan, self.title, self.unit, self.account))
 
 
 def _is_person(expression: Expression, relation: Relation) -> bool:

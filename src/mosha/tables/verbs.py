@@ -43,6 +43,8 @@ class Asks:
             raise AttributeError(f"{kind!r} object has no attribute {name!r}")
         if name in ROWS:
             raise AttributeError(say("tables.verb_shows_rows", verb=name))
+        if name in getattr(self.__dict__.get("relation"), "schema", ()):
+            raise AttributeError(say("tables.no_column_attribute", name=name))
         known = [verb for verb in dir(type(self)) if not verb.startswith("_")]
         close = [INSTEAD[name]] if INSTEAD.get(name) in {*known, "schema"} else get_close_matches(name, known, n=2)
         code = "tables.verb_instead" if close else "tables.unknown_verb"

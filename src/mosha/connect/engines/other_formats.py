@@ -83,13 +83,8 @@ def _starts_as_sqlite(path: Path) -> bool:
 
 def open_other(engine: DuckDB, place: str, kind: str, *, table: str | None, columns: Sequence[str]) -> LocalSource:
     """The table in a file of one of these formats."""
-    if kind == "delta":
-        tables = load_guest("deltalake", extra="delta", needed_for=phrase("connect.reading_delta"))
-        return engine.frame(tables.DeltaTable(place).to_pyarrow_dataset())
-    if kind == "iceberg":
-        tables = load_guest("pyiceberg.table", extra="iceberg", needed_for=phrase("connect.reading_iceberg"))
-        newest = max(Path(place).glob("metadata/*.metadata.json"), key=lambda path: path.name)
-        return engine.frame(tables.StaticTable.from_metadata(str(newest)).scan().to_arrow())
+    if kind in {"delta", "iceberg"}:
+        return engine.frame(_open_lake(place, kind))
     if kind == "sqlite":
         problem = False
         try:
@@ -101,6 +96,24 @@ def open_other(engine: DuckDB, place: str, kind: str, *, table: str | None, colu
     if kind == "xlsx":
         return _open_excel(engine, place, table)
     return _open_json_lines(engine, place, columns)
+
+
+def _open_lake(place: str, kind: str) -> object:
+    """The rows of a Delta or Iceberg folder, read by the packages of their own."""
+    extra = "deltalake" if kind == "delta" else "pyiceberg.table"
+    guest = load_guest(extra, extra=kind, needed_for=phrase(f"connect.reading_{kind}"))
+    found = None
+    try:
+        if kind == "delta":
+            found = guest.DeltaTable(place).to_pyarrow_dataset()
+        else:
+            newest = max(Path(place).glob("metadata/*.metadata.json"), key=lambda path: path.name)
+            found = guest.StaticTable.from_metadata(str(newest)).scan().to_arrow()
+    except Exception:  # noqa: BLE001  (any error of a guest, whose words may hold data; raised below)
+        found = None
+    if found is None:
+        raise DataError("connect.folder_unreadable", place=place, kind=kind.capitalize(), spent="nothing")
+    return found
 
 
 def open_encoded(engine: DuckDB, place: str, separator: str, encoding: str) -> LocalSource:

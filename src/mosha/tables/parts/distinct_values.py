@@ -12,14 +12,14 @@ from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Distinct as DistinctQuestion
 from mosha.core.budget import Budget
 from mosha.core.event import NOTHING, Event
-from mosha.core.language import make_note, phrase
+from mosha.core.language import make_note
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import BoxNoise
 from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.additive import Distinct
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note, thresholds
+from mosha.tables.parts.norm_choice import NormChoice, bounded_note, name_bound, thresholds
 from mosha.tables.parts.part import Columns, Frame, Keys, Noisy, within
 
 __all__ = ["DistinctPart"]
@@ -111,7 +111,7 @@ class DistinctPart:
     def notes(self, noisy: Noisy) -> list[str]:
         notes: list[str] = [make_note("tables.note_laplace", names=self.name)]
         if self.limits.by_person:
-            most = phrase("tables.most_values", count=str(noisy["norm"]))
+            most = name_bound("values", str(noisy["norm"]))
             notes.append(bounded_note(most, self.choice, how="cut"))
         return notes
 

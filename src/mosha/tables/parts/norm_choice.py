@@ -28,7 +28,16 @@ from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.bounds import FEW_GROUPS
 from mosha.tables.parts.part import Frame, Keys
 
-__all__ = ["LITTLE", "Chosen", "NormChoice", "bounded_note", "people_above", "share_for_bounds", "thresholds"]
+__all__ = [
+    "LITTLE",
+    "Chosen",
+    "NormChoice",
+    "bounded_note",
+    "name_bound",
+    "people_above",
+    "share_for_bounds",
+    "thresholds",
+]
 
 SHARES = (0.2, 0.25)
 """Of the budget, for many groups and for few, where the best bound hangs on few people, who must be found."""
@@ -276,6 +285,11 @@ def _add_share(said: Phrase, cut: float, most: float) -> Phrase:
     if most <= 1.5 * cut:
         return make_note("tables.note_cut", said=said, about=about)
     return make_note("tables.note_cut_slowly", said=said, about=about, most=f"{most / (1 + most):.1%}")
+
+
+def name_bound(kind: Literal["rows", "groups", "values"], count: str) -> Phrase:
+    """So many rows, groups or values, as a bound that a note names."""
+    return phrase(f"tables.most_one_{kind}") if count == "1" else phrase(f"tables.most_{kind}", count=count)
 
 
 def bounded_note(

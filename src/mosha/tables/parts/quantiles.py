@@ -20,7 +20,7 @@ from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential, Pure
-from mosha.core.language import make_note, phrase
+from mosha.core.language import make_note
 from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
@@ -41,7 +41,7 @@ from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeCho
 from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.bounds import Limits, limits_of
 from mosha.tables.parts.key_values import as_engines_do
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note, thresholds
+from mosha.tables.parts.norm_choice import NormChoice, bounded_note, name_bound, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
 
 __all__ = ["Quantile", "QuantilesPart"]
@@ -327,7 +327,7 @@ class QuantilesPart:
         if extreme:
             notes.append(make_note("tables.note_extremes", names=", ".join(extreme)))
         if self.limits.by_person:
-            notes.append(bounded_note(phrase("tables.most_rows", count=str(noisy["norm"])), self.choice))
+            notes.append(bounded_note(name_bound("rows", str(noisy["norm"])), self.choice))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def sql(self, frame: Frame) -> str:

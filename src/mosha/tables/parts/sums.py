@@ -27,7 +27,7 @@ from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons,
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, fix_counts, limits_of
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds, thresholds
+from mosha.tables.parts.norm_choice import NormChoice, bounded_note, name_bound, share_for_bounds, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
 
 __all__ = ["Bought", "Sums", "find_limits", "share_for_noise", "values_of"]
@@ -323,7 +323,7 @@ class Sums:
         aggregate = next(iter(asked.aggregates.values()))
         if isinstance(value, Clamped) and isinstance(aggregate, Sum):
             return phrase("tables.most_in_sum", count=f"{norm * value.magnitude * aggregate.measured.grid:.6g}")
-        return phrase(f"tables.most_{'groups' if _counts_people(self.values) else 'rows'}", count=f"{norm:.6g}")
+        return name_bound("groups" if _counts_people(self.values) else "rows", f"{norm:.6g}")
 
     def sql(self, frame: Frame) -> str:
         return explain(self.question(frame, self.limits.norm or 1, bytes(32))[0])
