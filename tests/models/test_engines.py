@@ -13,6 +13,7 @@ from mosha.models import (
     KolmogorovSmirnovTest,
     LinearRegression,
     RandomForestClassifier,
+    StandardScaler,
 )
 from mosha.models.sums import table_rows, table_sums
 
@@ -84,3 +85,32 @@ def test_every_engine_teaches_what_duckdb_teaches(name, models, frame, tmp_path,
     there = learn(mosha.protect(place, unit=UNIT, account=purse, **options), models)
     assert there == pytest.approx(here, abs=2e-3)
     assert len(asked) == 2 * len(models)  # each looked at once and asked once
+
+
+KEYED = {
+    "moments": lambda t: StandardScaler(between={"a": (0, 10)}, **PRICE).fit(t, columns=["a"], key="monday"),
+    "cells": lambda t: HistogramDensity(bins=4, between=(0, 10), **PRICE).fit(t, column="a", key="monday"),
+    "groups": lambda t: KolmogorovSmirnovTest(between=(0, 10), groups=("u", "v"), bins=8, **PRICE).run(
+        t, columns=("a", "g"), key="monday"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KEYED)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_one_key_over_two_files_pays_for_one_of_them(kind, ending, tmp_path):
+    """Their names differ far behind their beginning: once, the second model was given the answer of the first."""
+    purse, tables = Ledger.memory().account("files", unit=UNIT, epsilon=1e9), []
+    for name in ("first", "second"):
+        path = tmp_path / ("long" * 40) / name / f"visits.{ending}"
+        path.parent.mkdir(parents=True)
+        frame = pd.DataFrame({"who": ["p", "q"], "a": [1.0, 9.0], "g": ["u", "v"]})
+        frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+        types = {"who": "text", "a": "real", "g": "text"} if ending == "csv" else None
+        tables.append(mosha.protect(path, unit=UNIT, account=purse, schema=types))
+    KEYED[kind](tables[0])
+    spent = purse.spent
+    KEYED[kind](tables[0])
+    with pytest.raises(mosha.errors.InvalidParameter, match="monday"):
+        KEYED[kind](tables[1])
+    assert purse.spent == spent

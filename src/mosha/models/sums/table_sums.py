@@ -20,6 +20,7 @@ from mosha.connect.plan.relation import Relation, rebase
 from mosha.connect.plan.source import Source
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
+from mosha.core.fingerprint import fingerprint_plan
 from mosha.core.unit import Person, Row, Unit
 from mosha.exact.grid import LARGEST_STEPS
 from mosha.exact.statistic import Sensitivity, Steps
@@ -35,7 +36,7 @@ __all__ = ["TableSums", "choose_columns", "is_remote", "table_cells", "table_mom
 EXPONENT = RADIUS.bit_length() - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableSums:
     """`RowSums` of a protected table: `values` are summed by the engine, in each of the public `groups`.
 
@@ -59,6 +60,11 @@ class TableSums:
         different = public_rows(self.relation, (("class", self.key),), [(group,) for group in self.groups])
         if len(different) != len(self.groups):
             raise InvalidParameter("models.classes_are_equal", parameter="classes", spent="nothing")
+
+    def __repr__(self) -> str:
+        """What the question is known by under a key: every public field, and no text that may be shortened."""
+        asked = fingerprint_plan(self.relation, self.protected, self.values, self.key, self.groups)
+        return f"TableSums({self.sums!r}, {asked})"
 
     @property
     def labels(self) -> tuple[int, ...]:
