@@ -73,6 +73,7 @@ WORDS = {
     "InvalidParameter", "draft", "query", "DATA", "tables", "Failure", "probability", "UTC", "learn", "show", "start",
     "SparseVector", "ZeroConcentrated", "alarms", "answer_epsilon", "threshold_epsilon", "values", "orders", "NaN",
     "inf", "math", "floor", "DataError", "ary", "subset", "selection", "made", "verify", "ledger", "Ada", "other",
+    "learning", "federated", "torch",
 }  # fmt: skip
 
 

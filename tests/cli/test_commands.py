@@ -38,7 +38,7 @@ def test_wrong_usage_is_one_line_and_exit_code_two(arguments, capsys):
 
 
 def test_an_unexpected_error_is_one_line_and_its_text_is_not_shown(capsys, monkeypatch):
-    def broken():
+    def broken(_only=None):
         raise RuntimeError("secret")
 
     monkeypatch.setattr("mosha.cli.application.application", broken)

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from mosha._version import __version__
-from mosha.cli import (
-    audit,
-    graph,
-    learn,
-    report,
-    schema,
-    server,
-)
-from mosha.cli.compose import compose
-from mosha.cli.explain import explain
-from mosha.cli.ledger import commands, grants, keys, notes, statement  # noqa: F401  (each adds its commands)
-from mosha.cli.local import commands as local
-from mosha.cli.plan import plan
-from mosha.cli.query import query
-from mosha.cli.serve import serve
-from mosha.cli.stream import commands as stream
-from mosha.cli.synth import synth
 from mosha.cli.terminal import Json, write_json
 from mosha.cli.translated_help import speak_to_reader
 from mosha.core.errors import InvalidParameter, MoshaError
@@ -42,8 +26,31 @@ __all__ = ["application", "run"]
 _CommandError: Any = typer.BadParameter.__mro__[2]
 
 
-def application() -> typer.Typer:
-    """The command `mosha` with all its subcommands."""
+# Where each command is: its module under `mosha.cli`, and what it is called there (`app` for a group of commands).
+_COMMANDS: Final = {
+    "explain": "explain:explain",
+    "compose": "compose:compose",
+    "plan": "plan:plan",
+    "query": "query:query",
+    "serve": "serve:serve",
+    "start": "schema:start",
+    "synth": "synth:synth",
+    "version": "application:version",
+    "ledger": "ledger.commands:app",
+    "graph": "graph:app",
+    "learn": "learn:app",
+    "audit": "audit:app",
+    "local": "local.commands:app",
+    "stream": "stream.commands:app",
+    "server": "server:app",
+    "report": "report:app",
+    "schema": "schema:app",
+}
+_MORE_OF_LEDGER: Final = ("grants", "keys", "notes", "statement")  # each adds its commands to the group
+
+
+def application(only: str | None = None) -> typer.Typer:
+    """The command `mosha` with all its subcommands, or with `only` one of them: others are not even loaded."""
     app = typer.Typer(
         name="mosha",
         no_args_is_help=True,
@@ -52,24 +59,26 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_mosha)
-    app.command("explain")(explain)
-    app.command("compose")(compose)
-    app.command("plan")(plan)
-    app.command("query")(query)
-    app.command("serve")(serve)
-    app.command("start")(schema.start)
-    app.command("synth")(synth)
-    app.command("version")(version)
-    app.add_typer(commands.app, name="ledger")
-    app.add_typer(graph.app, name="graph")
-    app.add_typer(learn.app, name="learn")
-    app.add_typer(audit.app, name="audit")
-    app.add_typer(local.app, name="local")
-    app.add_typer(stream.app, name="stream")
-    app.add_typer(server.app, name="server")
-    app.add_typer(report.app, name="report")
-    app.add_typer(schema.app, name="schema")
+    for name in [only] if only in _COMMANDS else _COMMANDS:
+        module, _, attribute = _COMMANDS[name].partition(":")
+        found = getattr(importlib.import_module(f"mosha.cli.{module}"), attribute)
+        if attribute == "app":
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+        for more in _MORE_OF_LEDGER if name == "ledger" else ():
+            importlib.import_module(f"mosha.cli.ledger.{more}")
     return app
+
+
+def _find_command(given: Sequence[str]) -> str | None:
+    """The command that is called; None where an option comes first.
+
+    >>> _find_command(["--lang", "zh", "query", "visits.csv"]), _find_command(["--lang=zh", "plan"])
+    ('query', 'plan')
+    """
+    rest = given[2 if given[0] == "--lang" else 1 :] if given and given[0].startswith("--lang") else given
+    return rest[0] if rest else None
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001  (the signature of a callback)
@@ -139,7 +148,7 @@ def _find_locale() -> str:
 def _run(given: list[str]) -> int:
     as_json = "--json" in given
     try:
-        command = typer.main.get_command(application())
+        command = typer.main.get_command(application(_find_command(given)))
         with _weak_promises_on_standard_error(), speak_to_reader(command):
             code = command(given, prog_name="mosha", standalone_mode=False)
     except MoshaError as error:

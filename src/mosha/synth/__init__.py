@@ -3,27 +3,39 @@
 `Table.marginals` and `Table.synthesize` lead here.
 """
 
-from mosha.core.names.lazy import keep_public_names
-from mosha.synth.comparing import Comparison, compare
-from mosha.synth.margins import Estimate, Marginals
-from mosha.synth.measuring.planning import cube, rollup
-from mosha.synth.report import Report
-from mosha.synth.synthesis import SynthesisQuestion, ask_synthesis
-from mosha.synth.synthetic import Synthetic
-from mosha.synth.workload import MarginalsQuestion, ask_marginals
+from __future__ import annotations
 
-__all__ = [
-    "Comparison",
-    "Estimate",
-    "Marginals",
-    "MarginalsQuestion",
-    "Report",
-    "SynthesisQuestion",
-    "Synthetic",
-    "ask_marginals",
-    "ask_synthesis",
-    "compare",
-    "cube",
-    "rollup",
-]
-keep_public_names(__name__)
+from typing import TYPE_CHECKING
+
+from mosha.core.names.lazy import loaded_when_used
+
+if TYPE_CHECKING:
+    from mosha.synth.comparing import Comparison as Comparison
+    from mosha.synth.comparing import compare as compare
+    from mosha.synth.margins import Estimate as Estimate
+    from mosha.synth.margins import Marginals as Marginals
+    from mosha.synth.measuring.planning import cube as cube
+    from mosha.synth.measuring.planning import rollup as rollup
+    from mosha.synth.report import Report as Report
+    from mosha.synth.synthesis import SynthesisQuestion as SynthesisQuestion
+    from mosha.synth.synthesis import ask_synthesis as ask_synthesis
+    from mosha.synth.synthetic import Synthetic as Synthetic
+    from mosha.synth.workload import MarginalsQuestion as MarginalsQuestion
+    from mosha.synth.workload import ask_marginals as ask_marginals
+
+_NAMES = {
+    "Comparison": "comparing",
+    "Estimate": "margins",
+    "Marginals": "margins",
+    "MarginalsQuestion": "workload",
+    "Report": "report",
+    "SynthesisQuestion": "synthesis",
+    "Synthetic": "synthetic",
+    "ask_marginals": "workload",
+    "ask_synthesis": "synthesis",
+    "compare": "comparing",
+    "cube": "measuring.planning",
+    "rollup": "measuring.planning",
+}
+__all__ = sorted(_NAMES)  # noqa: PLE0605
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

@@ -18,12 +18,16 @@ from mosha.connect.plan.source import Source
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteGaussian
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.release import Release
+from mosha.core.showing import Card
+from mosha.core.unit import Unit
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.noise import LARGEST_SCALE
 from mosha.synth.measuring.axis import Axis, Reals
+from mosha.synth.measuring.columns import CodedColumn
 from mosha.synth.measuring.residuals import Term, cells_of
 from mosha.tables import Budget
 
@@ -136,6 +140,13 @@ class Ask:
     def count(self, relation: Relation) -> Any:
         """The cells that are asked for, counted in the engine: exact, as private as the data."""
         raise NotImplementedError
+
+
+def make_question_card(title: str, unit: Unit, columns: Sequence[CodedColumn]) -> Card:
+    """What is asked, of whom."""
+    names = ", ".join(column.name for column in columns)
+    facts = [(say("core.shown_hidden"), unit.describe()), (say("synth.shown_columns"), names)]
+    return Card(title=title, facts=facts, notes=[say("synth.shown_unpaid")])
 
 
 def rebase(relation: Relation, data: Source) -> Relation:

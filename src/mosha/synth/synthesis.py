@@ -53,7 +53,7 @@ from mosha.synth.measuring.counting import (
 from mosha.synth.measuring.distances import distance_deviation, measure_distances
 from mosha.synth.measuring.residuals import Counts, Measured, ResidualNoise, Term, cells_of
 from mosha.synth.model import fit_model
-from mosha.synth.paying import Ask, fit_resolution, pack, unpack
+from mosha.synth.paying import Ask, fit_resolution, make_question_card, pack, unpack
 from mosha.synth.synthetic import Synthetic
 from mosha.synth.workload import MOST_NUMBERS, coded_columns
 from mosha.tables import Budget, Table
@@ -165,11 +165,7 @@ class SynthesisQuestion(Shown, Ask):
 
     def make_card(self) -> Card:
         """What is asked, of whom."""
-        facts = [
-            (say("core.shown_hidden"), self.unit.describe()),
-            (say("synth.shown_columns"), ", ".join(column.name for column in self.columns)),
-        ]
-        return Card(title=say("synth.shown_synthetic"), facts=facts, notes=[say("synth.shown_unpaid")])
+        return make_question_card(say("synth.shown_synthetic"), self.unit, self.columns)
 
     def __repr__(self) -> str:
         """Public words alone."""

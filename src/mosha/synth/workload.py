@@ -29,7 +29,7 @@ from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy,
 from mosha.synth.measuring.counting import Counted, count_cells, grain_of, reach_of
 from mosha.synth.measuring.planning import Workload, best_shares
 from mosha.synth.measuring.residuals import Measured, ResidualNoise, Term, cells_of
-from mosha.synth.paying import Ask, epsilon_for, fit_resolution, pack, unpack
+from mosha.synth.paying import Ask, epsilon_for, fit_resolution, make_question_card, pack, unpack
 from mosha.tables import Budget, Table
 
 __all__ = ["MOST_NUMBERS", "MarginalsQuestion", "ask_marginals", "coded_columns"]
@@ -188,11 +188,7 @@ class MarginalsQuestion(Shown, Ask):
 
     def make_card(self) -> Card:
         """What is asked, of whom."""
-        facts = [
-            (say("core.shown_hidden"), self.unit.describe()),
-            (say("synth.shown_columns"), ", ".join(column.name for column in self.columns)),
-        ]
-        return Card(title=say("synth.shown_marginals"), facts=facts, notes=[say("synth.shown_unpaid")])
+        return make_question_card(say("synth.shown_marginals"), self.unit, self.columns)
 
     def __repr__(self) -> str:
         """Public words alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -17,7 +17,7 @@ from sqlglot import exp
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.source import Field
 from mosha.connect.plan.totals import Array, integers, object_array
-from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, choose, column, number, text
+from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, Read, binary, call, cast, choose, column, number, text
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, all_of, select
 
@@ -42,8 +42,6 @@ __all__ = [
 LIMB = 2**62
 UNREADABLE_BYTE = "?"
 """What DuckDB writes for each byte of a Parquet file's text that is no UTF-8."""
-
-Read = Callable[[Node], Node]
 
 
 def _try(kind: exp.DType) -> Read:

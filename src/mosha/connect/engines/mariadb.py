@@ -14,7 +14,7 @@ from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
 from mosha.connect.plan.aggregation import Norms, Question
 from mosha.connect.plan.source import Field
-from mosha.connect.sql.dialect import Kind, Node, binary, call, cast, choose, number, text
+from mosha.connect.sql.dialect import Kind, Node, Read, binary, call, cast, choose, number, read_within, text
 from mosha.connect.sql.mariadb_dialect import COLLATION, MARIADB, collate
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, InvalidParameter, MissingExtra, SourceUnavailable
@@ -261,19 +261,8 @@ def _read_booleans(rows: Sequence[Sequence[object]], question: Question) -> Sequ
     return [[bool(v) if i in places and v is not None else v for i, v in enumerate(row)] for row in rows]
 
 
-Read = Callable[[Node], Node]
-
-
 def _as(kind: exp.DType) -> Read:
     return lambda node: cast(node, kind)
-
-
-def _within(low: Node, high: Node, then: Read) -> Read:
-    def read(node: Node) -> Node:
-        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
-        return choose((inside, then(node.copy())))
-
-    return read
 
 
 def _text(node: Node) -> Node:
@@ -305,7 +294,9 @@ def _day(kind: Type) -> Read:
     return read
 
 
-_WHOLE = _within(MARIADB.widen(number(-LARGEST_INTEGER - 1)), MARIADB.widen(number(LARGEST_INTEGER)), _as(Kind.BIGINT))
+_WHOLE = read_within(
+    MARIADB.widen(number(-LARGEST_INTEGER - 1)), MARIADB.widen(number(LARGEST_INTEGER)), _as(Kind.BIGINT)
+)
 _FIELDS: Mapping[str, tuple[Type, Read]] = {
     **dict.fromkeys(["tinyint", "smallint", "mediumint", "int", "year"], (Type.INTEGER, _as(Kind.BIGINT))),
     "bigint": (Type.INTEGER, _WHOLE),

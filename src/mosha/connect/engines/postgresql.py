@@ -13,7 +13,7 @@ from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, Type
 from mosha.connect.plan.aggregation import Question
 from mosha.connect.plan.source import Field
-from mosha.connect.sql.dialect import POSTGRES, Kind, Node, binary, call, cast, choose, number, text
+from mosha.connect.sql.dialect import POSTGRES, Kind, Node, Read, binary, call, cast, choose, number, read_within, text
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, MissingExtra, SourceUnavailable
 from mosha.core.private_log import note_privately
@@ -165,17 +165,6 @@ def _limit_time(cursor: Any) -> Any:
     return cursor
 
 
-Read = Callable[[Node], Node]
-
-
-def _within(low: Node, high: Node, then: Read) -> Read:
-    def read(node: Node) -> Node:
-        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
-        return choose((inside, then(node.copy())))
-
-    return read
-
-
 def _read_as_is(node: Node) -> Node:
     return node
 
@@ -193,13 +182,13 @@ def _decimal(node: Node) -> Node:
     tiny = binary(exp.LT, call("ABS", node.copy()), POSTGRES.widen(text("1e-300")))
     near = choose((tiny, POSTGRES.literal(0.0, Type.REAL)), otherwise=_double(node.copy()))
     limits = POSTGRES.widen(text("-1e160")), POSTGRES.widen(text("1e160"))
-    return _within(*limits, lambda _: near)(node)
+    return read_within(*limits, lambda _: near)(node)
 
 
 def _years(kind: Type, then: Read = _read_as_is, zone: str = "") -> Read:
     last = "9999-12-31" if kind is Type.DATE else "9999-12-31 23:59:59.999999"
     target = Kind.TIMESTAMPTZ if zone else POSTGRES.kinds[kind]
-    return _within(cast(text("0001-01-01" + zone), target), cast(text(last + zone), target), then)
+    return read_within(cast(text("0001-01-01" + zone), target), cast(text(last + zone), target), then)
 
 
 def _in_utc(node: Node) -> Node:
@@ -210,7 +199,7 @@ def _bigint(node: Node) -> Node:
     return cast(node, Kind.BIGINT)
 
 
-_WHOLE = _within(POSTGRES.widen(number(-LARGEST_INTEGER - 1)), POSTGRES.widen(number(LARGEST_INTEGER)), _bigint)
+_WHOLE = read_within(POSTGRES.widen(number(-LARGEST_INTEGER - 1)), POSTGRES.widen(number(LARGEST_INTEGER)), _bigint)
 _FIELDS: Mapping[str, tuple[Type, Read]] = {
     "int8": (Type.INTEGER, _read_as_is),
     **dict.fromkeys(["int2", "int4"], (Type.INTEGER, _bigint)),

@@ -19,7 +19,7 @@ from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
 from mosha.connect.plan.aggregation import Question
 from mosha.connect.plan.source import Field, Source
-from mosha.connect.sql.dialect import Kind, Node, binary, call, cast, choose, column, number, text
+from mosha.connect.sql.dialect import Kind, Node, Read, binary, call, cast, choose, column, number, read_within, text
 from mosha.connect.sql.spark_dialect import SPARK
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, SourceUnavailable
@@ -180,9 +180,6 @@ def _forget(session: Any, name: str) -> None:
         return
 
 
-Read = Callable[[Node], Node]
-
-
 def _read_as_is(node: Node) -> Node:
     return node
 
@@ -191,17 +188,9 @@ def _as(kind: exp.DType) -> Read:
     return lambda node: cast(node, kind)
 
 
-def _within(low: Node, high: Node, then: Read = _read_as_is) -> Read:
-    def read(node: Node) -> Node:
-        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
-        return choose((inside, then(node.copy())))
-
-    return read
-
-
 def _years(kind: Type) -> Read:
     last = "9999-12-31" if kind is Type.DATE else "9999-12-31 23:59:59.999999"
-    return _within(SPARK.to(kind, text("0001-01-01")), SPARK.to(kind, text(last)))
+    return read_within(SPARK.to(kind, text("0001-01-01")), SPARK.to(kind, text(last)), _read_as_is)
 
 
 def _text(node: Node) -> Node:
@@ -222,10 +211,10 @@ def _moment(node: Node) -> Node:
         interval = call("MAKE_DT_INTERVAL", number(0), number(0), number(0), cast(seconds, Kind.DECIMAL, 18, 6))
         return binary(exp.Add, midnight, interval)
 
-    return _within(number(-62_135_596_800_000_000), number(253_402_300_799_999_999), wall_clock)(micros)
+    return read_within(number(-62_135_596_800_000_000), number(253_402_300_799_999_999), wall_clock)(micros)
 
 
-_WHOLE = _within(
+_WHOLE = read_within(
     SPARK.widen(number(-LARGEST_INTEGER - 1)),
     SPARK.widen(number(LARGEST_INTEGER)),
     lambda node: cast(node, Kind.BIGINT),

@@ -11,9 +11,13 @@ from sqlglot import exp
 
 from mosha.connect.language.schema import LONGEST_TEXT, Type
 
-__all__ = ["DUCKDB", "POSTGRES", "Dialect", "binary", "call", "cast", "choose", "column", "number", "text"]
+__all__ = [
+    "DUCKDB", "POSTGRES", "Dialect", "Read",
+    "binary", "call", "cast", "choose", "column", "number", "read_within", "text",
+]  # fmt: skip
 
 Node = exp.Expr
+Read = Callable[[Node], Node]  # how an engine reads a column
 Kind = exp.DType
 Segment = Sequence[str | None]
 
@@ -50,6 +54,16 @@ def choose(*branches: tuple[Node, Node], otherwise: Node | None = None) -> exp.C
     """CASE WHEN ... THEN ... ELSE ... END."""
     ifs = [exp.If(this=condition, true=value) for condition, value in branches]
     return exp.Case(ifs=ifs, default=otherwise)
+
+
+def read_within(low: Node, high: Node, then: Read) -> Read:
+    """How a column is read whose values outside of [low, high] are missing."""
+
+    def read(node: Node) -> Node:
+        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
+        return choose((inside, then(node.copy())))
+
+    return read
 
 
 @dataclass(frozen=True)

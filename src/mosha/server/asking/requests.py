@@ -20,7 +20,7 @@ from typing import Any
 from mosha.ledger import Ledger
 from mosha.server.asking.previews import find_limits, is_above_most, needs_approval, prepare
 from mosha.server.clock import as_text, now
-from mosha.server.errors import BadRequest, Conflict, NotFound, TooMany
+from mosha.server.errors import BadRequest, Conflict, TooMany
 from mosha.server.people.permissions import Principal
 from mosha.server.settings import Settings
 from mosha.server.store.database import Database, Row, marks
@@ -124,10 +124,7 @@ def _check_queue(database: Database, settings: Settings, principal: Principal) -
 
 
 def find_request(database: Database, identity: str) -> Row:
-    row = database.row("SELECT * FROM requests WHERE id = ?", identity)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    return database.find("SELECT * FROM requests WHERE id = ?", identity)
 
 
 def list_requests(

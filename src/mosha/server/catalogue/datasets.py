@@ -130,10 +130,7 @@ def _open_accounts(ledger: Ledger, row: Row, unit: Unit) -> LedgerAccount:
 
 
 def find_dataset(database: Database, name: str) -> Row:
-    row = database.row("SELECT * FROM datasets WHERE name = ?", name)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    return database.find("SELECT * FROM datasets WHERE name = ?", name)
 
 
 def declaration_of(database: Database, name: str, version: int | None) -> tuple[dict[str, Any], int]:

@@ -134,10 +134,7 @@ def is_beneath(account: str, above: str) -> bool:
 
 
 def find_grant(database: Database, identity: str) -> Row:
-    row = database.row("SELECT * FROM grants WHERE id = ?", identity)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    return database.find("SELECT * FROM grants WHERE id = ?", identity)
 
 
 def find_grants_above(database: Database, grant: Row) -> list[Row]:

@@ -10,7 +10,7 @@ from mosha.ledger import Ledger
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import describe_declaration
 from mosha.server.clock import END_OF_TIME, as_text, now
-from mosha.server.errors import Conflict, NotFound, TooMany
+from mosha.server.errors import Conflict, TooMany
 from mosha.server.store.database import Database, Row, marks
 
 __all__ = [
@@ -51,10 +51,7 @@ def propose_publication(database: Database, said: Mapping[str, Any], author: str
 
 
 def find_publication(database: Database, slug: str) -> Row:
-    row = database.row("SELECT * FROM publications WHERE slug = ?", slug)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    return database.find("SELECT * FROM publications WHERE slug = ?", slug)
 
 
 def list_publications(

@@ -22,7 +22,7 @@ from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import describe_declaration
 from mosha.server.catalogue.grants import check_room
 from mosha.server.clock import END_OF_TIME, as_text, now
-from mosha.server.errors import BadRequest, Conflict, NotFound, StoreUnavailable
+from mosha.server.errors import BadRequest, Conflict, StoreUnavailable
 from mosha.server.store.database import Database, Row
 
 __all__ = [
@@ -110,10 +110,7 @@ def _serve(database: Database, ledger: Ledger, folder: Path, row: Mapping[str, A
 
 
 def find_series(database: Database, name: str) -> Row:
-    row = database.row("SELECT * FROM schedules WHERE name = ?", name)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    return database.find("SELECT * FROM schedules WHERE name = ?", name)
 
 
 def list_series(

@@ -17,7 +17,7 @@ from typing import Any
 from mosha.core.language import phrase
 from mosha.local import Collector, Survey
 from mosha.server.clock import END_OF_TIME, as_text, now
-from mosha.server.errors import BadRequest, Conflict, NotFound
+from mosha.server.errors import BadRequest, Conflict
 from mosha.server.store.database import Database, Row, Transaction
 
 __all__ = [
@@ -59,10 +59,7 @@ def _collector(row: Row) -> Collector:
 
 
 def find_survey(database: Database, name: str) -> Row:
-    row = database.row("SELECT * FROM surveys WHERE name = ?", name)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    return database.find("SELECT * FROM surveys WHERE name = ?", name)
 
 
 def list_surveys(database: Database, *, before: int = END_OF_TIME, most: int = 200) -> list[Row]:

@@ -144,10 +144,7 @@ def _end(ledger: Ledger, row: Row, steps: int, state: str) -> None:
 
 
 def find_training(database: Database, identity: str) -> Row:
-    row = database.row("SELECT * FROM trainings WHERE id = ?", identity)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    return database.find("SELECT * FROM trainings WHERE id = ?", identity)
 
 
 def list_trainings(database: Database, *, dataset: str | None = None, most: int = 200) -> list[Row]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import MissingExtra
-from mosha.server.errors import StoreUnavailable
+from mosha.server.errors import NotFound, StoreUnavailable
 
 __all__ = ["Database", "Row", "Transaction", "marks", "open_database"]
 
@@ -63,6 +63,13 @@ class Database(ABC):
     def row(self, statement: str, *values: Any) -> Row | None:
         found = self.rows(statement, *values)
         return found[0] if found else None
+
+    def find(self, statement: str, *values: Any) -> Row:
+        """The row that is asked for; `NotFound` where there is none."""
+        found = self.row(statement, *values)
+        if found is None:
+            raise NotFound("server.not_found")
+        return found
 
     def run(self, statement: str, *values: Any) -> int:
         with self.transaction() as transaction:
