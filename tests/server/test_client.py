@@ -8,6 +8,8 @@ import pytest
 
 import mosha
 from mosha.client import RequestDenied, ServerRefusal, ServerUnreachable
+from mosha.client.errors import revive
+from mosha.core.language import say
 from mosha.errors import BudgetExceeded, DataError, InvalidParameter, Refused
 
 
@@ -72,6 +74,33 @@ def test_refusals_are_the_errors_of_the_library(lab, house):
     with pytest.raises(ServerRefusal) as refusal:
         stranger.datasets()
     assert (refusal.value.status, refusal.value.code) == (401, "server.wrong_credentials")
+
+
+def test_an_error_says_each_thing_once_and_what_was_spent(house):
+    """Whichever language the server spoke: the sentence, what became of the money, what can be asked instead."""
+    for language in ("en", "zh"):
+        refused = house.call(
+            "li",
+            "POST",
+            "/previews",
+            {"dataset": "visits", "sql": "SELECT * FROM visits", "price": {"epsilon": 0.1}},
+            headers={"Accept-Language": language},
+        )
+        error = revive(refused.status_code, refused.content)
+        assert error.nearest == "SELECT COUNT(*) FROM visits"
+        assert str(error).count(error.nearest) == 1
+        asked = house.ask("li", key="much too dear", epsilon=5.0)
+        error = revive(asked.status_code, asked.content)
+        assert error.spent == "nothing"
+        assert str(error).count(say("core.closing_nothing")) == 1
+
+
+def test_a_receipt_tells_no_numbers_of_accounts_that_others_share(lab):
+    receipt = lab.query("SELECT COUNT(*) AS n FROM visits", epsilon=0.01, key="receipt").receipt
+    assert {share.account for share in receipt.payers} == {"patients", "visits", "visits/li"}
+    assert "nan" not in str(receipt)
+    assert "nan" not in receipt._repr_html_()
+    assert "from account 'visits';" in str(receipt)
 
 
 def test_a_denied_question_says_why(house):

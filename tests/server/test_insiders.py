@@ -86,6 +86,27 @@ def test_what_needs_approval_still_needs_it_when_a_grant_is_passed_on_to_an_agen
     assert place.wait("helper", asked["id"])["state"] == "answered"
 
 
+def test_a_cap_a_day_still_holds_when_a_grant_is_passed_on_to_an_agent(place):
+    database, ledger = place.service.database, place.service.ledger
+    add_person(place, "sui")
+    said = {"principal": "sui", "epsilon": 1.0, "expires": "2099-01-01", "limit_per_day": {"epsilon": 0.05}}
+    capped = make_grant(database, ledger, "visits", said, "wang")
+    agents = {}
+    for name, day in (("wide", 0.9), ("2099-01-01", 0.9)):
+        agent = place.call("sui", "POST", "/agents", {"name": name}).json()["id"]
+        body = {"principal": agent, "epsilon": 0.9, "expires": "2099-01-01", "limit_per_day": {"epsilon": day}}
+        assert place.call("sui", "POST", f"/grants/{capped['id']}/grants", body).status_code == 201
+        agents[name] = place.call("sui", "POST", "/tokens", {"label": name, "agent": agent}).json()["token"]
+    place.tokens["wide"] = agents["wide"]
+    assert place.answer("wide", key="within", epsilon=0.04)["state"] == "answered"
+    beyond = {"dataset": "visits", "sql": COUNT, "price": {"epsilon": 0.04}}
+    assert not place.call("wide", "POST", "/previews", beyond).json()["fits"]
+    for who in ("wide", "sui"):
+        refused = place.call(who, "POST", "/requests", beyond, key="beyond")
+        assert (refused.status_code, refused.json()["code"]) == (409, "server.not_enough")
+    assert place.answer("sui", key="what is left", epsilon=0.005)["state"] == "answered"
+
+
 def test_a_preview_tells_an_analyst_nothing_of_what_others_spent(place):
     def look(epsilon):
         return place.call("li", "POST", "/previews", body | {"price": {"epsilon": epsilon}}).json()

@@ -8,7 +8,7 @@ import mosha
 from mosha.errors import MoshaError
 from mosha.server.settings import read_settings
 from mosha.server.upkeep import back_up, check_server, restore
-from tests.server.house import opened
+from tests.server.house import COUNT, opened
 
 
 def _ask(folder, key):
@@ -34,6 +34,20 @@ def test_an_older_ledger_is_refused_and_the_newest_is_taken(tmp_path):
     assert restore(empty, tmp_path / "second", heads=[first["head"]])["head"] == second["head"]
     with mosha.Ledger(tmp_path / "elsewhere" / "privacy.db") as ledger:
         assert ledger.verify().ok
+
+
+def test_nothing_is_put_back_beneath_a_server_that_runs(tmp_path):
+    folder, settings = tmp_path / "server", read_settings(tmp_path / "server", environment={})
+    with opened(folder) as house:
+        assert house.answer("li", key="before", epsilon=0.01)["state"] == "answered"
+        kept = back_up(settings, tmp_path / "kept")
+        with pytest.raises(MoshaError, match="Stop it first"):
+            restore(settings, tmp_path / "kept")
+        assert house.answer("li", f"{COUNT} WHERE days > 2", key="after", epsilon=0.01)["state"] == "answered"
+        assert check_server(settings)["well"]
+        latest = back_up(settings, tmp_path / "latest")
+    assert latest["head"] != kept["head"]
+    assert restore(settings, tmp_path / "latest")["head"] == latest["head"]
 
 
 def test_a_request_without_a_payment_is_found(tmp_path):

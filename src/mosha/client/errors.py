@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from mosha.core import errors
 from mosha.core.errors import MoshaError
+from mosha.core.language import LANGUAGES, say
 
 __all__ = ["RequestDenied", "ServerRefusal", "ServerUnreachable", "revive", "revive_problem"]
 
@@ -38,7 +40,19 @@ class RequestDenied(ServerRefusal):
 
 
 _KINDS = {"server.not_enough": "BudgetExceeded"}
+_SPENT = ("nothing", "paid", "waits")
 _LEFT_OUT = ("type", "title", "status", "code", "detail", "spent")
+
+
+def _strip_ending(problem: Mapping[str, Any]) -> str:
+    """The sentence of a problem without what the error says after it by itself: what was spent, what to ask instead."""
+    said = str(problem.get("detail", ""))
+    for language in LANGUAGES:
+        if problem.get("nearest") is not None:
+            said = said.removesuffix(say("core.ask_instead", language, nearest=problem["nearest"])).rstrip()
+        if problem.get("spent") in _SPENT:
+            said = said.removesuffix(say(f"core.closing_{problem['spent']}", language)).rstrip()
+    return said
 
 
 def revive(status: int, body: bytes) -> MoshaError:
@@ -56,11 +70,14 @@ def revive_problem(problem: dict[str, Any]) -> MoshaError:
     name = _KINDS.get(str(problem.get("code")), str(problem.get("title", "")))
     found = getattr(errors, name, None) if name in errors.__all__ else None
     kind: type[MoshaError] = found if isinstance(found, type) else ServerRefusal
-    error = kind.__new__(kind, str(problem.get("detail", "")))
-    error.args = (str(problem.get("detail", "")),)
+    sentence = _strip_ending(problem)
+    error = kind.__new__(kind, sentence)
+    error.args = (sentence,)
     public = {name: value for name, value in problem.items() if name not in _LEFT_OUT}
     vars(error).update(parameter=None, account=None, public=public, code=str(problem.get("code", "")), advice="")
     vars(error).update(public)
+    if problem.get("spent") in _SPENT:
+        error.spent = problem["spent"]
     if isinstance(error, ServerRefusal):
         error.status = int(problem.get("status", 0))
     return error

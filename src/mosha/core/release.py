@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +21,10 @@ __all__ = ["PaidShare", "Quote", "Receipt", "Release"]
 
 @dataclass(frozen=True, kw_only=True)
 class PaidShare:
-    """What one account paid for a release, what it has spent with it, and what it has left, in its own measure."""
+    """What one account paid for a release, what it has spent with it, and what it has left, in its own measure.
+
+    Of an account that others share a server tells what it paid, and nothing more: the other numbers are NaN.
+    """
 
     account: str
     measure: str
@@ -32,6 +36,8 @@ class PaidShare:
 
     def __str__(self) -> str:
         cost = _write_cost(self.measure, self.cost, self.delta)
+        if math.isnan(self.limit):
+            return say("core.share_of_others", cost=cost, account=self.account)
         numbers = {"spent": f"{self.spent:.4g}", "limit": f"{self.limit:.4g}", "left": f"{self.left:.4g}"}
         return say("core.share_paid", cost=cost, account=self.account, **numbers)
 
@@ -104,7 +110,7 @@ class Receipt:
         return f"<Receipt {self}>"
 
     def _repr_html_(self) -> str:
-        shares = self.payers or (self,)
+        shares = [share for share in self.payers or (self,) if not math.isnan(share.limit)]
         gauges = [
             (share.account, share.spent / share.limit if share.limit else 1.0, _write_share(share)) for share in shares
         ]

@@ -13,7 +13,7 @@ from mosha.files.locks import FileLock
 from mosha.ledger import Ledger
 from mosha.server.errors import Conflict
 from mosha.server.people.limits import Rates
-from mosha.server.settings import Settings
+from mosha.server.settings import LOCK, Settings
 from mosha.server.store.database import Database, open_database
 from mosha.server.store.migrations import migrate
 from mosha.server.work.slots import Slots
@@ -46,7 +46,7 @@ class Service:
         if settings.oidc_issuer:
             import mosha.server.people.oidc  # noqa: F401, PLC0415  (an extra: say so before anybody comes)
         shared = settings.store_place.startswith(("postgresql://", "postgres://"))
-        self._lock = None if shared else _FolderLock(settings.folder / "server.lock")
+        self._lock = None if shared else _FolderLock(settings.folder / LOCK)
         self.database: Database = open_database(settings.store_place)
         migrate(self.database)
         self.ledger = Ledger(settings.ledger_place, key=settings.ledger_key or None)

@@ -18,8 +18,9 @@ from typing import Any
 
 from mosha.server.errors import BadRequest
 
-__all__ = ["TIMINGS", "Settings", "read_settings"]
+__all__ = ["LOCK", "TIMINGS", "Settings", "read_settings"]
 
+LOCK = "server.lock"  # held by the server that works in a folder
 TIMINGS = ("ladder", "fixed", "off")
 _NEVER_FROM_ENVIRONMENT = {"folder"}
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.language import phrase
+from mosha.files.locks import FileLock
 from mosha.ledger import Ledger
 from mosha.server.errors import BadRequest, Conflict
-from mosha.server.settings import Settings
+from mosha.server.settings import LOCK, Settings
 from mosha.server.store.database import Database, open_database
 from mosha.server.store.migrations import migrate
 
@@ -52,10 +53,24 @@ def back_up(settings: Settings, target: Path) -> dict[str, Any]:
 
 
 def restore(settings: Settings, backup: Path, *, heads: Iterable[str] = ()) -> dict[str, Any]:
-    """Put a backup in the place of the folder's files; refused where its ledger lacks a head that is known."""
+    """Put a backup in the place of the folder's files; refused where its ledger lacks a head that is known.
+
+    Refused as well while a server works in the folder: what it pays meanwhile would be forgotten.
+    """
     _check_files(settings)
     if not all((backup / name).is_file() for name in FILES):
         raise BadRequest("server.no_backup", parameter="backup")
+    settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = FileLock.take(settings.folder / LOCK)
+    if lock is None:
+        raise Conflict("server.restore_running")
+    try:
+        return _put_back(settings, backup, heads)
+    finally:
+        lock.release()
+
+
+def _put_back(settings: Settings, backup: Path, heads: Iterable[str]) -> dict[str, Any]:
     known = [*heads, *_noted_heads(settings)]
     with Ledger(backup / "privacy.db", key=settings.ledger_key or None, create=False) as ledger:
         report = ledger.verify()
@@ -65,7 +80,6 @@ def restore(settings: Settings, backup: Path, *, heads: Iterable[str] = ()) -> d
         raise Conflict("server.backup_broken")
     if lacking:
         raise Conflict("server.backup_older", heads=lacking[:5])
-    settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in FILES:
         for ending in ("-wal", "-shm", ".head"):
             (settings.folder / f"{name}{ending}").unlink(missing_ok=True)
@@ -109,7 +123,7 @@ def check_server(settings: Settings, *, heads: Iterable[str] = ()) -> dict[str, 
 
 
 def _unpaid(database: Database, ledger: Ledger) -> list[str]:
-    paid = {entry.content().get("key") for entry in ledger.entries() if entry.kind == "pay"}
     rows = database.rows("SELECT id FROM requests WHERE outcome IN ('answered', 'failed')")
+    paid = {entry.content().get("key") for entry in ledger.entries() if entry.kind == "pay"}
     unpaid = [row["id"] for row in rows if f"request {row['id']}" not in paid]
     return [phrase("server.wrong_unpaid", request=request) for request in unpaid]

@@ -209,16 +209,23 @@ def _end_of(expires: str) -> str:
 
 
 def paying_accounts(database: Database, ledger: Ledger, grant: Row, block: str | None) -> list[LedgerAccount]:
-    """All that pay for a question under this grant: the grant, or its day, and the blocks that are read."""
-    account = ledger.account(grant["account"])
-    if grant["limit_per_day"]:
-        account = _day_of(account, json.loads(grant["limit_per_day"]))
+    """All that pay for a question under this grant: the grant, or its day, and the blocks that are read.
+
+    A cap a day holds for all that was passed on of a grant: the days of those above pay too.
+    """
+    above = find_grants_above(database, grant)
+    days = [
+        _day_of(ledger.account(row["account"]), json.loads(row["limit_per_day"]))
+        for row in above
+        if row["limit_per_day"]
+    ]
+    own = days if grant["limit_per_day"] else [ledger.account(grant["account"]), *days]
     rows = database.rows("SELECT * FROM blocks WHERE dataset = ?", grant["dataset"])
     if block is not None:
         rows = [row for row in rows if row["name"] == block]
         if not rows:
             raise NotFound("server.not_found")
-    return [account, *(ledger.account(row["account"]) for row in rows)]
+    return [*own, *(ledger.account(row["account"]) for row in rows)]
 
 
 def _day_of(account: LedgerAccount, limits: Mapping[str, Any]) -> LedgerAccount:
