@@ -43,6 +43,70 @@ def test_all_sets_come_from_one_release_and_add_up(visits, sets):
             assert row[name] == pytest.approx(sum(one[name] for one in inside), rel=1e-12)
 
 
+def test_a_mean_over_sets_is_a_sum_over_a_count_and_grouping_tells_the_set(visits):
+    answer = query(
+        "SELECT ward, kind, GROUPING(ward, kind) AS left_out, AVG(days), SUM(days) AS s, COUNT(days) AS n FROM visits "
+        "GROUP BY CUBE (ward, kind) HAVING GROUPING(ward) = 0 OR GROUPING(kind) = 1", epsilon=9, visits=visits,
+    )  # fmt: skip
+    rows = list(answer.exact)
+    assert sorted(row["left_out"] for row in rows) == [0] * 6 + [1] * 3 + [3]
+    for row in rows:
+        assert row["left_out"] == 2 * (row["ward"] is None) + (row["kind"] is None)
+        assert row["avg(days)"] == pytest.approx(row["s"] / row["n"])
+    assert not np.any(answer.error()["left_out"])
+
+
+AROUND = {
+    "SELECT ward, n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x WHERE n > 20 ORDER BY n DESC": 3,
+    "SELECT * FROM (SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*)) AS r FROM visits GROUP BY ward) AS x "
+    "WHERE r <= 2": 2,
+    "WITH x AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) SELECT n / SUM(n) OVER () AS part FROM x": 3,
+    "SELECT y.ward, 2 * double AS four FROM (SELECT ward, 2 * n AS double FROM (SELECT ward, COUNT(*) AS n FROM visits "
+    "GROUP BY ward) AS x) AS y WHERE y.double >= 0 LIMIT 1": 1,
+    "SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY ward, kind "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY ward ORDER BY COUNT(*) DESC) = 1": 3,
+}
+
+
+@pytest.mark.parametrize("sql", AROUND)
+def test_a_select_around_a_query_that_groups_works_on_its_results(visits, sql):
+    answer = query(sql, epsilon=5, visits=visits)
+    assert len(answer) == AROUND[sql]
+    assert visits.account.spent == pytest.approx(5)
+
+
+def test_what_stands_around_results_is_computed_from_them(visits):
+    inner = "SELECT ward, kind, COUNT(*) AS n, RANK() OVER (PARTITION BY ward ORDER BY COUNT(*)) AS r FROM visits "
+    sql = f"SELECT ward, kind, n + 1 AS more, r FROM ({inner} GROUP BY ward, kind) AS x WHERE r = 1 AND n > -1e6"
+    rows = list(query(sql, epsilon=5, visits=visits).exact)
+    assert [row["r"] for row in rows] == [1, 1, 1]
+    assert {row["ward"] for row in rows} == set(WARDS)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id, n FROM (SELECT id, COUNT(*) AS n FROM visits GROUP BY id) AS x WHERE n > 1",
+        "SELECT missing FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x",
+        "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x",
+        "SELECT ward, n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 1) AS x",
+        "SELECT RANK() OVER (ORDER BY r) FROM (SELECT RANK() OVER (ORDER BY ward) AS r FROM visits GROUP BY ward) AS x",
+        "SELECT days FROM (SELECT days, RANK() OVER (ORDER BY days) AS r FROM visits) AS x WHERE r = 1",
+    ],
+)
+def test_what_is_no_query_about_results_stays_refused_unpaid(visits, sql):
+    with pytest.raises(mosha.errors.MoshaError):
+        query(sql, epsilon=1, visits=visits)
+    assert visits.account.spent == 0
+
+
+def test_a_column_that_is_asked_for_twice_is_shown_twice_and_paid_once(visits):
+    answer = query("SELECT SUM(days), SUM(days), COUNT(*) FROM visits", epsilon=1, visits=visits)
+    (row,) = answer.exact
+    assert row["sum(days)"] == row["sum(days)_1"]
+    assert visits.account.spent == pytest.approx(1)
+
+
 def test_the_bar_of_a_sum_of_cells_holds_and_is_not_the_bar_of_a_cell():
     """False alarms: at most 33 of 150 sums may miss bars of 95%; if each misses with 5%, more do once in 1e11."""
     unit = mosha.Row()
@@ -72,7 +136,9 @@ def test_many_cells_have_bars_that_grow_more_slowly_than_their_number():
 
 
 REFUSED = {
-    "SELECT ward, AVG(days) FROM visits GROUP BY ROLLUP (ward)": "SUM",
+    "SELECT ward, MEDIAN(days) FROM visits GROUP BY ROLLUP (ward)": "add groups up",
+    "SELECT ward, GROUPING(ward) AS g, COUNT(*) FROM visits GROUP BY ward": "GROUPING names keys",
+    "SELECT ward, GROUPING(days) AS g, COUNT(*) FROM visits GROUP BY ROLLUP (ward)": "GROUPING names keys",
     "SELECT ward, COUNT(DISTINCT id) FROM visits GROUP BY ROLLUP (ward)": "add groups up",
     "SELECT days, COUNT(*) FROM visits GROUP BY CUBE (days)": "listed",
     "SELECT ward, COUNT(*) FROM visits GROUP BY CUBE (ward, kind, ward, kind, ward, kind, ward)": "sets of keys",

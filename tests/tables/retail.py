@@ -108,7 +108,7 @@ QUERIES = {
         from date_dim, store_sales, item, store where {BY_DAY} and {BY_ITEM} and {BY_STORE} and d_moy = 11
         and d_year = 1999 and s_state <> 'TX' group by i_brand, i_manufact_id order by ext_price desc, i_brand""",
     "averages in states with totals": f"""select i_category, s_state, grouping(s_state) as g_state,
-        sum(ss_quantity) as quantity from store_sales, date_dim, store, item where {BY_DAY} and {BY_ITEM}
+        avg(ss_quantity) as quantity from store_sales, date_dim, store, item where {BY_DAY} and {BY_ITEM}
         and {BY_STORE} and d_year = 2000 and s_state in ('TN', 'OH') group by rollup (i_category, s_state)
         order by i_category, s_state limit 100""",
     "margins ranked within a level": f"""select sum(ss_net_profit) / sum(ss_ext_sales_price) as margin, i_category,
@@ -131,7 +131,7 @@ QUERIES = {
     "years that are computed": f"""select d_year, s_city, count(*) as lines, sum(ss_net_profit) as profit
         from store_sales, date_dim, store where {BY_DAY} and {BY_STORE} and d_dom between 1 and 2
         and d_year in (1998, 1998 + 1, 1998 + 2) group by d_year, s_city order by d_year, s_city""",
-    "quarters against their mean": f"""select * from (select i_manufact_id, sum(ss_sales_price) as sum_sales,
+    "quarters against their mean": f"""select * from (select i_manufact_id, d_qoy, sum(ss_sales_price) as sum_sales,
         avg(sum(ss_sales_price)) over (partition by i_manufact_id) as avg_sales from item, store_sales, date_dim, store
         where {BY_ITEM} and {BY_DAY} and {BY_STORE} and d_year in (1999, 1999 + 1) group by i_manufact_id, d_qoy) as q
         where avg_sales > 0 order by avg_sales, sum_sales, i_manufact_id limit 100""",

@@ -174,7 +174,15 @@ def test_a_retry_of_a_question_with_subqueries_finds_its_answer(database):
 
 
 def test_explain_says_the_path(database):
-    assert "line.order_id -> orders.customer_id" in database.explain("SELECT COUNT(*) FROM line", epsilon=1)
+    said = database.explain("SELECT COUNT(*) FROM line", epsilon=1)
+    assert "line.order_id -> orders.customer_id" in said
+    assert "leads to no customer, or to several, count nowhere" in said
+
+
+def test_explain_says_for_whom_shared_rows_count(shop):
+    schema = _change(line={"rows_of": "customer", "foreign_keys": {"order_id": "orders.id"}, "several": "each"})
+    said = mosha.protect_database(shop, schema=schema).explain("SELECT COUNT(*) FROM line", epsilon=1)
+    assert "count for each of them" in said
 
 
 def _change(**tables):

@@ -61,7 +61,7 @@ READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     exp.Anonymous: _LIST,
     **dict.fromkeys((exp.Least, exp.Greatest), (*_LIST, "ignore_nulls")),
     exp.Distinct: ("expressions",),
-    **dict.fromkeys((exp.From, exp.Where, exp.Having), _ONE),
+    **dict.fromkeys((exp.From, exp.Where, exp.Having, exp.Qualify), _ONE),
     exp.Alias: ("this", "alias"),
     exp.TableAlias: ("this", "columns"),
     exp.Exists: _ONE,

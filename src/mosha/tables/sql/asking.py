@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from mosha.connect.plan.person_steps import OwnerJoin
 from mosha.connect.plan.relation import list_steps
 from mosha.core.errors import InvalidParameter, MoshaError, Refused
 from mosha.core.language import say
@@ -134,7 +135,7 @@ def read_steps(
 ) -> AskedFirst | None:
     """The query as several questions, where it holds numbers about all people; None where it holds none."""
     try:
-        select, explained = parse(sql)
+        select, explained = parse(sql, results=True)
         nodes = find_values(select, tables)
     except MoshaError:  # told by who reads the query whole
         return None
@@ -142,7 +143,7 @@ def read_steps(
         return None
 
     def read(numbers: Sequence[float | None]) -> Statement:
-        again, _ = parse(sql)
+        again, _ = parse(sql, results=True)
         replace_values(find_values(again, tables), numbers)
         return read_statement(again, tables, ranges, keys, bars)
 
@@ -178,6 +179,9 @@ def _say_paths(question: Question, tables: Mapping[str, object]) -> str:
         code = "tables.explained_path" if unit.at_most is None else "tables.explained_path_at_most"
         limit = {} if unit.at_most is None else {"rows": unit.at_most}
         lines.append(f"-- {say(code, table=name, person=unit.column, path=table.links.path, **limit)}\n")
+        if isinstance(table.relation, OwnerJoin):
+            shared = f"tables.explained_owner_{table.relation.several}"
+            lines.append(f"-- {say(shared, table=name, person=unit.column)}\n")
     return "".join(lines)
 
 

@@ -27,7 +27,7 @@ from mosha.tables.parts.additive import Count, Sum
 from mosha.tables.question import Question
 from mosha.tables.sql.scalar import Refused, name_of
 
-__all__ = ["MOST_SETS", "add_up", "check_sets", "split_sets"]
+__all__ = ["MOST_SETS", "add_up", "check_sets", "divide_means", "read_marks", "split_sets"]
 
 MOST_SETS = 64
 Sets = tuple[frozenset[str], ...]
@@ -81,16 +81,37 @@ def check_sets(question: Question, sets: Sets, names: Mapping[str, str]) -> Sets
     return tuple(frozenset(names[text] for text in kept) for kept in sets)
 
 
-def add_up(raw: Answer, sets: Sets, question: Question) -> Answer:
+def divide_means(select: exp.Select) -> None:
+    """AVG(x) as SUM(x) / COUNT(x), which add up, in a query with sets of keys; columns keep their names."""
+    for item in select.expressions:
+        if isinstance(item, exp.Avg):
+            item.replace(exp.alias_(item.copy(), name_of(item).lower(), quoted=True))
+    for node in list(select.find_all(exp.Avg)):
+        if not isinstance(node.parent, exp.Window) and not isinstance(node.this, exp.Distinct):
+            parts = exp.Sum(this=node.this.copy()), exp.Count(this=node.this.copy())
+            node.replace(exp.Paren(this=exp.Div(this=parts[0], expression=parts[1])))
+
+
+def read_marks(nodes: Sequence[exp.Expr], sets: Sets, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys that GROUPING(...) asks about, by their names."""
+    found = tuple(names.get(name_of(node), "") for node in nodes)
+    if not sets or not found or not all(found):
+        raise Refused("tables.sql_grouping", spent="nothing")
+    return found
+
+
+def add_up(raw: Answer, sets: Sets, question: Question, marks: Mapping[str, Sequence[str]]) -> Answer:
     """The answer about the finest groups, and its sums over the keys that each set leaves out (None in their places).
 
     Args:
         raw: the answer about the finest groups.
         sets: the keys that each set keeps.
         question: what was asked.
+        marks: columns that tell which keys a row leaves out: a bit for each of these keys, the last one is 1.
     """
     rows: list[tuple[Any, ...]] = []
     cells: list[list[int]] = []
+    told: dict[str, list[int]] = {name: [] for name in marks}
     for shown in sets:
         members: dict[tuple[Any, ...], list[int]] = {}
         for place, row in enumerate(raw.rows):
@@ -98,6 +119,8 @@ def add_up(raw: Answer, sets: Sets, question: Question) -> Answer:
             members.setdefault(key, []).append(place)
         rows += members
         cells += members.values()
+        for name, asked in marks.items():
+            told[name] += [sum(2**i for i, key in enumerate(reversed(asked)) if key not in shown)] * len(members)
     unit = question.unit
     noise_alone = not isinstance(unit, Person) or unit.at_most is not None
 
@@ -107,12 +130,12 @@ def add_up(raw: Answer, sets: Sets, question: Question) -> Answer:
         return {
             name: np.array([_add_bars(bars[len(several)], name, several, level, noise_alone) for several in cells])
             for name in raw.columns
-        }
+        } | {name: np.zeros(len(cells)) for name in told}
 
     columns = {
         name: np.array([np.sum(np.asarray(column)[several]) for several in cells])
         for name, column in raw.columns.items()
-    }
+    } | {name: np.array(bits) for name, bits in told.items()}
     return replace(raw, rows=tuple(rows), columns=columns, errors=errors)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -13,7 +14,7 @@ from mosha.tables.sql.arguments import check_arguments
 from mosha.tables.sql.scalar import Refused
 from mosha.tables.sql.windows import is_over_results
 
-__all__ = ["check_select", "is_union", "parse"]
+__all__ = ["check_select", "is_union", "open_results", "parse"]
 
 _LONGEST = 100_000
 _FIRST = {"SELECT", "WITH", "EXPLAIN"}
@@ -40,8 +41,11 @@ _INSTEAD = {
 }
 
 
-def parse(text: object) -> tuple[exp.Select, bool]:
+def parse(text: object, *, results: bool = False) -> tuple[exp.Select, bool]:
     """The one SELECT of `text`, and whether EXPLAIN stood before it.
+
+    With `results` a SELECT around a query that groups becomes that query, with more done to its results,
+    and QUALIFY may stand in it.
 
     >>> parse("SELECT COUNT(*) FROM visits")[0].sql()
     'SELECT COUNT(*) FROM visits'
@@ -67,7 +71,7 @@ def parse(text: object) -> tuple[exp.Select, bool]:
             node.replace(exp.Variance(this=node.expressions[0]))
     for nested in list(found[0].find_all(exp.Subquery)):
         _open_parentheses(nested)
-    select = check_select(found[0])
+    select = check_select(open_results(found[0]) if results else found[0], results=results)
     if most is not None and select.args.get("limit") is not None:
         raise Refused("tables.sql_unreadable", parameter="sql")
     return (select if most is None else select.limit(most, copy=False)), explained
@@ -91,10 +95,10 @@ def _read_top(text: str) -> tuple[str, int | None]:
     return (text, None) if found is None else (found[1] + text[found.end() :], int(found[2]))
 
 
-def check_select(node: object) -> exp.Select:
-    """A SELECT with nothing in it that the plan does not know."""
+def check_select(node: object, *, results: bool = False) -> exp.Select:
+    """A SELECT with nothing in it that the plan does not know; with `results`, QUALIFY is known."""
     if isinstance(node, exp.Subquery) and not node.args.get("pivots"):
-        return check_select(node.this)
+        return check_select(node.this, results=results)
     if isinstance(node, exp.SetOperation):
         raise Refused("tables.sql_union")
     if not isinstance(node, exp.Select):
@@ -102,13 +106,101 @@ def check_select(node: object) -> exp.Select:
             raise Refused("tables.sql_not_select", parameter="sql")
         raise Refused("tables.sql_only_select", statement=type(node).__name__.upper())
     for key, value in node.args.items():
-        if value and key not in _KNOWN:
+        if value and key not in _KNOWN and not (results and key == "qualify"):
             raise Refused(_INSTEAD.get(key, f"{key.rstrip('_').upper()} is not answered here."))
     for part in node.walk():
         if isinstance(part, exp.Window) and not is_over_results(part, node):
             raise Refused(_INSTEAD["windows"])
         check_arguments(part)
     return node
+
+
+def open_results(node: Any) -> Any:
+    """SELECT around a query that groups, as one query: what it does is done to results, which are noisy already.
+
+    Columns of the inner query become what they stand for. A condition on them becomes HAVING, or QUALIFY where there
+    are windows in it. Whatever cannot be written so stays as it is.
+
+    >>> sql = "SELECT d, n FROM (SELECT d, COUNT(*) AS n FROM visits GROUP BY d) AS x WHERE n > 5 ORDER BY n"
+    >>> open_results(sqlglot.parse_one(sql)).sql()
+    'SELECT d AS d, COUNT(*) AS n FROM visits GROUP BY d HAVING COUNT(*) > 5 ORDER BY n'
+    """
+    found = _find_inner(node)
+    if found is None:
+        return node
+    title, inner, others = found
+    inner = open_results(inner.copy())
+    known = {item.alias_or_name.lower(): item.unalias() for item in inner.expressions}
+    outer = node.copy()
+    windows = [any(item.find(exp.Window) for item in select.expressions) for select in (inner, outer)]
+    plain = all(inner.args.get(part) is None for part in ("distinct", "limit", "qualify")) and "" not in known
+    if not plain or all(windows) or any(item.is_star for item in inner.expressions):
+        return node
+    items = []
+    for item in outer.expressions:
+        shown = list(known) if item.is_star else []
+        items += [exp.alias_(exp.column(name), name, quoted=True) for name in shown] or [item]
+    outer.set(
+        "expressions",
+        [exp.alias_(i.unalias(), i.alias_or_name, quoted=i.is_string) if i.alias_or_name else i for i in items],
+    )
+    return _merge_results(outer, inner, known, title, others, late=windows[0]) or node
+
+
+def _find_inner(node: Any) -> tuple[str, exp.Select, list[exp.CTE]] | None:
+    """The one query that a SELECT stands around, its name there, and the other named queries."""
+    if not isinstance(node, exp.Select) or any(node.args.get(part) for part in ("joins", "group", "having", "qualify")):
+        return None
+    start, named = node.args.get("from_"), node.args.get("with_")
+    ctes = list(named.expressions) if named else []
+    place = start.this if start else None
+    if isinstance(place, exp.Table) and not place.args.get("db"):
+        used = [one for one in ctes if one.alias.lower() == place.name.lower()]
+        again = [table for table in node.find_all(exp.Table) if table.name.lower() == place.name.lower()]
+        inner = used[0].this if len(used) == 1 and len(again) == 1 else None
+        ctes = [one for one in ctes if one not in used]
+    else:
+        inner = place.this if isinstance(place, exp.Subquery) else None
+    if place is None or not isinstance(inner, exp.Select) or inner.find(exp.AggFunc) is None:
+        return None
+    late = [part for key in ("expressions", "where", "order") for part in _list_parts(node, key)]
+    found = [part for each in late for part in each.walk(prune=lambda part: isinstance(part, exp.Window))]
+    if any(isinstance(part, exp.AggFunc | exp.Select) for part in found) or node.args.get("distinct"):
+        return None
+    return place.alias_or_name.lower(), inner, ctes
+
+
+def _list_parts(select: exp.Select, key: str) -> list[exp.Expr]:
+    value = select.args.get(key)
+    return list(value) if isinstance(value, list) else [value] if value is not None else []
+
+
+def _merge_results(
+    outer: exp.Select, inner: exp.Select, known: dict[str, exp.Expr], title: str, others: list[exp.CTE], *, late: bool
+) -> exp.Select | None:
+    """The inner query with the outer one's items, condition, order and limit; None where a column is not known."""
+    shown = {item.alias.lower() for item in outer.expressions}
+    for key in ("expressions", "where", "order"):
+        for column in [c for part in _list_parts(outer, key) for c in part.find_all(exp.Column)]:
+            name = column.name.lower()
+            if key == "order" and not column.table and name in shown:
+                continue
+            if name not in known or (column.table and column.table.lower() != title):
+                return None
+            value = known[name].copy()
+            column.replace(exp.Paren(this=value) if isinstance(value, exp.Binary | exp.Not) else value)
+    inner.set("expressions", outer.expressions)
+    condition = outer.args.get("where")
+    if condition is not None:
+        tests = [part.this for part in (inner.args.get("having"),) if part is not None and not late]
+        joined = exp.and_(*tests, condition.this, copy=False)
+        inner.set("qualify" if late else "having", (exp.Qualify if late else exp.Having)(this=joined))
+    for key in ("order", "limit"):
+        if outer.args.get(key) is not None:
+            inner.set(key, outer.args[key])
+    named = [*others, *(inner.args["with_"].expressions if inner.args.get("with_") else ())]
+    inner.set("with_", exp.With(expressions=named) if named else None)
+    return inner
 
 
 def is_union(node: object) -> bool:

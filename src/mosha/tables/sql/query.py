@@ -19,7 +19,7 @@ from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import Context, aggregate, is_aggregate
 from mosha.tables.sql.group_keys import check_columns, check_grouped, check_shared, find_public, list_columns, read_keys
-from mosha.tables.sql.grouping_sets import add_up, check_sets, split_sets
+from mosha.tables.sql.grouping_sets import add_up, check_sets, divide_means, read_marks, split_sets
 from mosha.tables.sql.nearest import nearest
 from mosha.tables.sql.output import TYPICAL, Interval, check, count_limit, evaluate, find_position, half_width, rehearse
 from mosha.tables.sql.parsing import check_select, parse
@@ -44,8 +44,8 @@ class Statement:
     """A checked SELECT: the question it asks, and what is made of the answer.
 
     Made by `statement`: the `question`, the names of `keys` and the `names` of its columns, `items` that are computed
-    from the answer, and what is done with it for nothing: `having`, `order`, `limit`, `windows`, `distinct`; `sets` of
-    grouping, `explained`, `raw` and `kinds` say how it is written.
+    from the answer, and what is done with it for nothing: `having`, `qualify`, `order`, `limit`, `windows`, `distinct`;
+    `sets` of grouping with `marks` that tell them apart, `explained`, `raw` and `kinds` say how it is written.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [3, 5]}, unit=mosha.Row())
@@ -58,17 +58,20 @@ class Statement:
     names: Mapping[str, str]
     items: tuple[tuple[str, exp.Expression], ...]
     having: exp.Expression | None = None
+    qualify: exp.Expression | None = None
     order: tuple[tuple[exp.Expression, bool, bool], ...] = ()
     limit: int | None = None
     windows: tuple[ResultWindow, ...] = ()
     distinct: bool = False
     sets: tuple[frozenset[str], ...] = ()
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     explained: bool = field(default=False)
 
     def answer(self, raw: Answer) -> Answer:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
-        raw = add_up(raw.exact, self.sets, self.question) if self.sets else raw.exact
+        raw = add_up(raw.exact, self.sets, self.question, self.marks) if self.sets else raw.exact
         rows, kept = self._find_rows(raw, [None] * len(raw))
+        kept = [i for i in kept if self.qualify is None or evaluate(self.qualify, rows[i])[0]]
         for node, descending, nulls_first in reversed(self.order):
             found = {i: evaluate(node, rows[i])[0] for i in kept}
             known = sorted((i for i in kept if found[i] is not None), key=found.__getitem__, reverse=descending)
@@ -136,7 +139,8 @@ class Statement:
         for _, node in self.items:
             rehearse(node, known)
         known = self._find_known(made_up, None, windows)
-        for node in (*([self.having] if self.having else []), *(node for node, *_ in self.order)):
+        late = [node for node in (self.having, self.qualify) if node is not None]
+        for node in (*late, *(node for node, *_ in self.order)):
             rehearse(node, known)
 
     def _errors(self, raw: Answer, shown: list[str], confidence: float) -> dict[str, Any]:
@@ -181,7 +185,7 @@ def statement(
     ['n']
     """
     try:
-        select, explained = parse(sql)
+        select, explained = parse(sql, results=True)
         return read_statement(select, tables, ranges, keys, bars, explained=explained)
     except Refused as refusal:
         add_nearest(refusal, sql, tables, ranges, keys)
@@ -199,7 +203,7 @@ def add_nearest(
 
     def attempt(select: exp.Select) -> MoshaError | None:
         try:
-            read_statement(check_select(select), tables, ranges, keys)
+            read_statement(check_select(select, results=True), tables, ranges, keys)
         except InvalidParameter as problem:
             if getattr(problem, "code", None) not in {"tables.sql_keys_without_group", "tables.sql_unknown_column"}:
                 return problem
@@ -208,7 +212,7 @@ def add_nearest(
         else:
             return None
         try:
-            read_statement(check_select(select), tables)
+            read_statement(check_select(select, results=True), tables)
         except MoshaError as problem:
             return problem
         return None
@@ -231,24 +235,31 @@ def read_statement(
     scope = _read_rows(select, tables)
     check_columns("ranges", ranges, list_columns(scope) | set(scope.table.schema))
     context = Context(scope, scope.persons, {**scope.table.declared.ranges, **(ranges or {})}, bars)
+    by, sets = split_sets(select.args.get("group"))
+    if sets:
+        divide_means(select)
     windows = take_windows(select)
     items = _items(select)
-    by, sets = split_sets(select.args.get("group"))
     groups = read_keys(by, items, scope)
+    called = dict(zip(map(name_of, by), groups, strict=False))
     named: dict[str, Aggregate] = {}
+    marks: dict[str, tuple[str, ...]] = {}
     names: dict[str, str] = {}
     wanted = [node for _, node in items] + [
-        part for part in (select.args.get("having"), select.args.get("order")) if part
+        part for part in map(select.args.get, ("having", "qualify", "order")) if part
     ]
     wanted += [part for window in windows for part in window.list_parts()]
     for node in wanted:
         for part in node.walk(prune=is_aggregate):
             if is_aggregate(part) and name_of(part) not in names:
                 alias = next((name for name, item in items if item is part), name_of(part).lower())
-                if alias in named or alias in groups:
-                    alias = f"aggregate {len(named) + 1}"
+                if alias in named or alias in groups or alias in marks:
+                    alias = f"aggregate {len(names) + 1}"
                 names[name_of(part)] = alias
-                named[alias] = aggregate(part, context)
+                if isinstance(part, exp.Grouping):
+                    marks[alias] = read_marks(part.expressions, sets, called)
+                else:
+                    named[alias] = aggregate(part, context)
     if not named:
         code = "tables.sql_distinct_rows" if select.args.get("distinct") else "tables.sql_shows_rows"
         raise Refused(code)
@@ -260,7 +271,7 @@ def read_statement(
     listed = public if isinstance(public, dict) else {}
     check_shared({name: key for name, key in groups.items() if name not in listed}, scope)
     asked = table.group_by(keys=public, **computed) if computed else table
-    order, having = select.args.get("order"), select.args.get("having")
+    order, having, qualify = (select.args.get(part) for part in ("order", "having", "qualify"))
     ordered = tuple(
         (_output(o.this, items), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
         for o in (order.expressions if order else ())
@@ -270,17 +281,19 @@ def read_statement(
     for _, node in items:
         check(node, texts)
     aliases = texts | {name_of(exp.column(name)) for name, _ in items}
-    late = ([having.this] if having else []) + [node for node, *_ in ordered]
+    late = [part.this for part in (having, qualify) if part] + [node for node, *_ in ordered]
     for node in late:
         check(node, aliases)
     question = asked.aggregate(**named)
     check_statement = Statement(
         question=question,
-        sets=check_sets(question, sets, dict(zip(map(name_of, by), groups, strict=False))),
+        sets=check_sets(question, sets, called),
+        marks=marks,
         keys={text: name for name, (text, _) in groups.items()},
         names=names,
         items=tuple(items),
         having=having.this if having else None,
+        qualify=qualify.this if qualify else None,
         order=ordered,
         limit=count_limit(select),
         windows=tuple(windows),
@@ -296,7 +309,7 @@ def _read_rows(select: exp.Select, tables: Mapping[str, object]) -> Scope:
     scope = read_from(select, tables)
     if scope.base is None:
         raise Refused("tables.sql_public_alone", spent="nothing")
-    late = [part for part in (select.args.get("having"), select.args.get("order")) if part is not None]
+    late = [part for part in map(select.args.get, ("having", "qualify", "order")) if part is not None]
     if any(part.find(exp.Select) for part in late):
         raise Refused("tables.sql_subquery_place")
     normalize_columns(select, scope)
@@ -310,6 +323,8 @@ def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
             raise Refused("tables.sql_star")
         inner = item.this if isinstance(item, exp.Alias) else item
         name = item.alias or (inner.name if isinstance(inner, exp.Column) else name_of(inner).lower())
+        if not item.alias and not isinstance(inner, exp.Column):  # the same once more, as some programs write
+            name = next(title for title in (name, *(f"{name}_{i}" for i in range(1, 1000))) if title not in dict(items))
         if name in dict(items):
             raise InvalidParameter("tables.sql_same_name", column=name)
         items.append((name, inner))
