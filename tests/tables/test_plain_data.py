@@ -33,6 +33,7 @@ from mosha.tables import (
     variance,
 )
 from mosha.tables import sum as total
+from mosha.tables.aggregates import distinct_sum
 from tests.searches import draw_seeds
 
 col, lit, when = mosha.col, mosha.tables.lit, mosha.tables.when
@@ -78,6 +79,7 @@ ASKED = {
     "count of a text": lambda t: t.count(lit("who")),
     "persons": lambda t: t.persons(),
     "distinct": lambda t: t.distinct("ward"),
+    "distinct sum": lambda t: t.aggregate(d=distinct_sum("days", between=(0, 30))),
     "distinct of an expression": lambda t: t.distinct(col("ward").upper()),
     "sum": lambda t: t.sum("days", between=(0, 30)),
     "sum of an expression": lambda t: t.sum(col("days") * 2 + 1, between=(-0.1, 1 / 3)),

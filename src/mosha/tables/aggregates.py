@@ -10,7 +10,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import real
 from mosha.core.options import QuantileBars
-from mosha.tables.parts.additive import Additive, Aggregate, Count, CountPersons, Distinct, Mean, Sum
+from mosha.tables.parts.additive import Additive, Aggregate, Count, CountPersons, Distinct, DistinctSum, Mean, Sum
 from mosha.tables.parts.bounded_number import Measured, numeric
 from mosha.tables.parts.correlations import Correlation
 from mosha.tables.parts.quantiles import Quantile
@@ -69,6 +69,19 @@ def distinct(column: object) -> Distinct:
     Distinct(of="ward")
     """
     return Distinct(numeric(column))
+
+
+@explain_wrong_calls
+def distinct_sum(column: object, *, between: object = None) -> DistinctSum:
+    """The sum of the different values of `column`, which are clamped into `between`: SUM(DISTINCT column) in SQL.
+
+    >>> distinct_sum("days", between=(0, 30)).measured.bounds
+    (0.0, 30.0)
+    """
+    measured = Measured.of_column("distinct_sum", column, between)
+    if measured.automatic:
+        raise InvalidParameter("tables.distinct_sum_range", parameter="between")
+    return DistinctSum(measured.plain.known, measured)
 
 
 @explain_wrong_calls

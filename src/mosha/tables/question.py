@@ -306,7 +306,7 @@ class Question(Shown):
             notes=tuple(plan.notes(value) + ([make_note(EARLIER)] if earlier else [])),
             errors=lambda level: plan.errors(value, level),
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
-            whole=tuple(n for n, a in self.aggregates.items() if isinstance(a, Count | CountPersons | Distinct)),
+            whole=tuple(n for n, a in self.aggregates.items() if type(a) in {Count, CountPersons, Distinct}),
             estimated=plan.estimated,
         )
         return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)

@@ -19,6 +19,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.sql import statement
 from mosha.tables import Budget, Question, Table, count, distinct, mean, median, protect, variance
+from mosha.tables.aggregates import distinct_sum
 
 __all__ = ["Remembering", "own_entries", "rows_of"]
 
@@ -171,6 +172,7 @@ def own_entries() -> list[Entry]:
         _entry("median with a window", lambda t: t.median("x", between=BETWEEN, bars="values"), TWO, PURE, added),
         _entry("quartiles", lambda t: t.quantiles("x", [0.25, 0.5, 0.75], between=BETWEEN), TWO, PURE, added),
         _entry("distinct", lambda t: t.aggregate(d=distinct("g")), TWO, PURE, added),
+        _entry("distinct sum", lambda t: t.aggregate(d=distinct_sum("x", between=BETWEEN)), TWO, PURE, added),
         _entry("top", lambda t: t.top("g", k=1, candidates=("a", "b", "c")), TWO, PURE, added),
         _entry("private keys, few", _means_by_private_keys, CUT, SELECTED, _propose_new_groups()),
         _entry("private keys, many", _means_by_private_keys, ANY, SELECTED, _propose_new_groups()),

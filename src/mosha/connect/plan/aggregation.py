@@ -166,7 +166,8 @@ class Distinct(Question):
     Guarantee:
         The pairs that a person keeps are picked by a keyed hash of that person's pairs alone. Without the person
         at most `at_most` pairs leave the union, so the counts of all groups together fall by at most `at_most`.
-        For `person` None every row brings one pair: the counts move by at most the relation's stability.
+        For `person` None every row brings one pair: the counts move by at most the relation's stability. With `add`
+        the values, which are whole numbers, are added up: sums move by at most as many values.
 
     >>> from mosha.connect import answer, col, private, source
     >>> visits = private(source({"who": [1, 1, 2], "ward": ["a", "b", "a"]}), person="who")
@@ -177,11 +178,14 @@ class Distinct(Question):
     of: Expression = field(kw_only=True)
     at_most: int = field(kw_only=True)
     key: bytes = field(kw_only=True)
+    add: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "of", as_expression(self.of))
-        type_of(self.of, self.relation.schema)
+        kind = type_of(self.of, self.relation.schema)
+        if self.add and kind is not Type.INTEGER:
+            raise DataError("connect.operator_needs", operator="sum", what="whole numbers", kind=str(kind))
         check_growth(self.relation, [*(expression for _, expression in self.keys), self.of])
         check_limit("at_most", self.at_most)
         seeds(self.key)

@@ -141,7 +141,7 @@ def _pairs(question: Aggregation, rows: exp.Select, per_group: int | None, diale
 
 
 def distinct(question: Distinct, dialect: Dialect) -> Query:
-    """The distinct values in each group; each person keeps at most `at_most` pairs of group and value."""
+    """The number or the sum of distinct values in each group; a person keeps at most `at_most` pairs of these."""
     inner = contributions(question, [], dialect, extra=[question.of])
     keys, of = key_columns(question), column("x0")
     present = exp.Not(this=binary(exp.Is, of, exp.Null()))
@@ -153,5 +153,5 @@ def distinct(question: Distinct, dialect: Dialect) -> Query:
         order = _order(question.key, names, dialect)
         pairs = _cut(pairs, _window([column("p")], order), question.at_most, names)
         pairs = select(copies(names[1:]), subquery(pairs, "kept"), group=copies(names[1:]))
-    counted = alias(exp.Count(this=exp.Star()), "s0")
+    counted = alias(dialect.sum(of.copy(), None) if question.add else exp.Count(this=exp.Star()), "s0")
     return Query(select([*copies(keys), counted], subquery(pairs, "pairs"), group=copies(keys)), ("distinct",))

@@ -29,6 +29,7 @@ __all__ = [
     "Count",
     "CountPersons",
     "Distinct",
+    "DistinctSum",
     "Mean",
     "Sum",
     "centred_channels",
@@ -149,6 +150,23 @@ class Distinct(Aggregate):
 
     def check(self, schema: Schema) -> None:
         type_of(self.of, schema)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctSum(Distinct):
+    """The sum of the different values of a column, each first clamped into its range and rounded to its grid."""
+
+    measured: Measured
+
+    def check(self, schema: Schema) -> None:
+        self.measured.check(schema)
+
+    def numbers(self) -> tuple[Measured, ...]:
+        return (self.measured,)
+
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
+        measured = self.measured.fill_ranges(ranges)
+        return replace(self, measured=measured, of=measured.plain.known)
 
 
 def centred_channels(measured: Measured) -> tuple[str, str]:

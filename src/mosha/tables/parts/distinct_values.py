@@ -1,4 +1,4 @@
-"""The part of a release that counts distinct values."""
+"""The part of a release that counts distinct values, or adds them up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mosha.core.language import make_note
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import BoxNoise
 from mosha.tables.mechanisms.shares import pure_epsilon
-from mosha.tables.parts.additive import Distinct
+from mosha.tables.parts.additive import Distinct, DistinctSum
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import Limits, limits_of
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note, name_bound, thresholds
@@ -27,12 +27,14 @@ __all__ = ["DistinctPart"]
 
 @dataclass(frozen=True, eq=False)
 class DistinctPart:
-    """How many different values of a column each group has.
+    """How many different values of a column each group has, or their sum.
 
     Guarantee:
         Each person keeps at most m pairs of a group and a value (`connect.Distinct`), so without that person at most m
         pairs leave the union and none is added: the counts of all groups move by at most m together, 2 m when a
-        person is replaced. Where a unit is m rows, it brings at most m pairs. Discrete Laplace noise of that scale.
+        person is replaced. Where a unit is m rows, it brings at most m pairs. A pair that leaves takes its value from
+        one sum, at most V in magnitude on the grid, so sums move by at most V times as much. Discrete Laplace noise of
+        that scale.
     """
 
     name: str
@@ -67,12 +69,22 @@ class DistinctPart:
         """The exact question; without a person's column every row brings its own pair."""
         most = norm if self.limits.by_person else 1
         return DistinctQuestion(
-            frame.relation, frame.keys, only=frame.only, of=self.asked.of, at_most=most or 1, key=key
+            frame.relation, frame.keys, only=frame.only, of=self.asked.of, at_most=most or 1, key=key, add=self._adds
         )
 
-    def _pairs(self, norm: int | None) -> int:
+    @property
+    def _adds(self) -> bool:
+        return isinstance(self.asked, DistinctSum)
+
+    @property
+    def _grid(self) -> float:
+        """The unit of the exact numbers."""
+        return self.asked.measured.grid if isinstance(self.asked, DistinctSum) else 1.0
+
+    def _find_reach(self, norm: int | None) -> int:
         most = norm if self.limits.by_person else self.limits.rows
-        return (most or 1) * (2 if self.limits.twice else 1)
+        each = self.asked.measured.plain.magnitude if isinstance(self.asked, DistinctSum) else 1
+        return (most or 1) * (2 if self.limits.twice else 1) * max(each, 1)
 
     def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
         norm = self.limits.norm
@@ -83,7 +95,7 @@ class DistinctPart:
             norm = chosen.norm
         totals = np.asarray(answer(self.question(frame, norm, key))["distinct"]).astype(object)
         exact = totals if len(totals) == frame.groups else np.array([0] * frame.groups, object)
-        reach = self._pairs(norm)
+        reach = self._find_reach(norm)
         return {
             "counts": self.noise.add(exact.reshape(-1, 1), [reach], rng)[:, 0].tolist(),
             "norm": norm,
@@ -98,15 +110,15 @@ class DistinctPart:
             answer(self.question(frame, norm, key))
 
     def answers(self, noisy: Noisy) -> Columns:
-        return {self.name: np.array(noisy["counts"], np.float64)}
+        return {self.name: np.array(noisy["counts"], np.float64) * self._grid}
 
     def errors(self, noisy: Noisy, confidence: float) -> Columns:
         width = float(self.noise.width([np.array(noisy["reach"], np.float64)], confidence))
-        return {self.name: np.full(len(noisy["counts"]), math.ceil(width))}
+        return {self.name: np.full(len(noisy["counts"]), math.ceil(width) * self._grid)}
 
     def assume(self, frame: Frame, guess: Guess) -> Noisy:
         norm = guess.norm(self.limits)
-        return {"counts": [0.0] * frame.groups, "norm": norm, "reach": self._pairs(norm)}
+        return {"counts": [0.0] * frame.groups, "norm": norm, "reach": self._find_reach(norm)}
 
     def notes(self, noisy: Noisy) -> list[str]:
         notes: list[str] = [make_note("tables.note_laplace", names=self.name)]

@@ -43,7 +43,8 @@ ALONE = "table"
 FROM_DATA = "from_data"
 
 _ONE_COLUMN = {
-    "sum": ask.sum, "mean": ask.mean, "variance": ask.variance, "standard_deviation": ask.standard_deviation,
+    "sum": ask.sum, "distinct_sum": ask.distinct_sum,
+    "mean": ask.mean, "variance": ask.variance, "standard_deviation": ask.standard_deviation,
 }  # fmt: skip
 _TWO_COLUMNS = {"covariance": ask.covariance, "correlation": ask.correlation}
 _EXTREMES = {"median": median, "minimum": minimum, "maximum": maximum}

@@ -9,7 +9,7 @@ from mosha.connect.language.expression import Column, Expression
 from mosha.connect.language.plain_data import Plain, write_expression
 from mosha.connect.plan.relation import Compute, PersonJoin, PublicJoin, Relation, Scan, Where
 from mosha.core.errors import InvalidParameter
-from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct, Mean, Sum
+from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct, DistinctSum, Mean, Sum
 from mosha.tables.parts.bounded_number import AUTOMATIC, Measured
 from mosha.tables.parts.correlations import Correlation
 from mosha.tables.parts.key_values import to_plain
@@ -147,6 +147,7 @@ _WRITERS: dict[type[Aggregate], Callable[[Any], dict[str, Plain]]] = {
     Count: _write_count,
     CountPersons: lambda _: {"kind": "persons"},
     Distinct: lambda asked: {"kind": "distinct", "column": _write_column(asked.of)},
+    DistinctSum: lambda asked: _write_measured("distinct_sum", asked.measured),
     Sum: lambda asked: _write_measured("sum", asked.measured),
     Mean: lambda asked: _write_measured("mean", asked.measured),
     Covariance: _write_covariance,

@@ -124,7 +124,10 @@ def _filter(node: exp.Expression, context: Context) -> Aggregate:
 def _one(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
     def translate(node: exp.Expression, context: Context) -> Aggregate:
         if isinstance(node.this, exp.Distinct):
-            raise Refused("tables.sql_distinct", text=name_of(node))
+            if not isinstance(node, exp.Sum) or len(node.this.expressions) != 1:
+                raise Refused("tables.sql_distinct", text=name_of(node))
+            of, between = context.find_bounds(node.this.expressions[0], what)
+            return tables.distinct_sum(of, between=between)
         of, between = context.find_bounds(node.this, what)
         return make(of, between=between)
 
