@@ -57,6 +57,9 @@ INTEGRATION = [
     "SELECT COUNT(*) AS n FROM second WHERE CHAR_LENGTH(z) = 3 AND POSITION('o' IN z) > 0",
     "SELECT COUNT(DISTINCT d) AS kinds FROM first",
     "SELECT c, COUNT(DISTINCT d) AS kinds FROM first GROUP BY c ORDER BY c",
+    "SELECT c, COUNT(DISTINCT d) AS kinds, SUM(DISTINCT d) AS total FROM first GROUP BY c ORDER BY c",
+    "SELECT SUM(DISTINCT a) AS total FROM first GROUP BY c HAVING COUNT(*) > 5",
+    "SELECT * FROM (SELECT d, COUNT(*) AS n, RANK() OVER (ORDER BY d) AS r FROM first GROUP BY d) AS t WHERE r < 3",
     "SELECT SUM(a) FROM first JOIN public_second ON first.d = public_second.x",
     "SELECT MAX(a), SUM(d) FROM first INNER JOIN public_second ON first.d = public_second.x WHERE a > 4",
     "SELECT VARIANCE(x) AS v, STDDEV(x) AS s FROM second",
@@ -72,7 +75,7 @@ REFUSED = {
     "SELECT educ FROM PUMS.PUMS GROUP BY educ": "rows of people",
     "SELECT RAND(), AVG(age) FROM PUMS.PUMS": "on results",
     "SELECT SUM(a) FROM first JOIN second ON first.d = second.x": "person is the same",
-    "SELECT SUM(DISTINCT d) FROM first": "DISTINCT",
+    "SELECT AVG(DISTINCT d) FROM first": "DISTINCT",
 }
 
 

@@ -298,7 +298,7 @@ def _complete_clamp(node: Any) -> None:
 
 
 def _count_instead(select: exp.Select) -> None:
-    """Aggregates that are not answered become counts; DISTINCT goes with COUNT alone."""
+    """Aggregates that are not answered become counts; DISTINCT goes with COUNT and SUM alone."""
     for wrapped in list(select.find_all(exp.IgnoreNulls)):
         wrapped.replace(wrapped.this)
     for node in list(select.find_all(exp.AggFunc)):
@@ -306,7 +306,7 @@ def _count_instead(select: exp.Select) -> None:
         if type(node) not in _ANSWERED:
             of = exp.Distinct(expressions=[inner]) if isinstance(inner, exp.Column) else exp.Star()
             node.replace(exp.Count(this=of))
-        elif isinstance(inner, exp.Distinct) and not isinstance(node, exp.Count):
+        elif isinstance(inner, exp.Distinct) and not isinstance(node, exp.Count | exp.Sum):
             node.set("this", inner.expressions[0])
 
 
