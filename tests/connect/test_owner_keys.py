@@ -140,6 +140,27 @@ def test_a_key_of_a_file_that_was_written_since_is_not_believed(tmp_path):
     assert not orders.has_unique(["id"])
 
 
+def test_a_missing_key_is_nobody_s_also_where_numbers_are_narrow(tmp_path):
+    place = tmp_path / "narrow.duckdb"
+    with duckdb.connect(str(place)) as shop:
+        shop.execute(
+            "CREATE TABLE orders (id INTEGER, owner SMALLINT); INSERT INTO orders VALUES (2147483647, 1), (3, 2)"
+        )
+        shop.execute("CREATE TABLE line (order_id INTEGER, flag TEXT)")
+        shop.execute("INSERT INTO line VALUES (NULL, 'A'), (2147483647, 'A'), (3, NULL), (3, 'Z'), (4, 'A')")
+    found = []
+    for compiled_from in (None, 0):
+        engine = DuckDB(threads=1, compiled_from=compiled_from)
+        orders, line = (engine.database(place, name) for name in ("orders", "line"))
+        owned = OwnerJoin(private(line), private(orders, person="owner"), (("order_id", "id"),), "person")
+        for only in (["A", "N"], ["A", None], None):
+            asked = Aggregation(owned, {"flag": col("flag")}, {"n": Rows()}, bound=NormBound(2, {"n": 9}), only=only)
+            found.append(answer(asked).to_dict())
+    assert found[0] == found[3] == {("A",): (1,), ("N",): (0,)}
+    assert found[1] == found[4] == {("A",): (1,), (None,): (1,)}
+    assert found[2] == found[5] == {("A",): (1,), (None,): (1,), ("Z",): (1,)}
+
+
 def test_a_plan_that_believes_in_every_key_is_found(monkeypatch):
     monkeypatch.setattr(LocalSource, "has_unique", lambda *_: True)
     with pytest.raises(Found):
