@@ -36,6 +36,11 @@ class LocalSource(Source):
     is_empty: Callable[[str], bool] | None = None  # whether a statement has no rows
     facts: dict[str, bool] = field(default_factory=dict)  # which keys are unique, by statement and version
 
+    @property
+    def keeps_every_row(self) -> bool:
+        """Of a frame, a Parquet file or a stored table, whose size is known without a look at what rows hold."""
+        return self.rows is not None
+
     def learn_unique(self, names: Sequence[str]) -> None:
         version = self.version()
         if self.is_empty is None or version is None or self.rows is None or self.rows > MOST_KEYS:

@@ -14,9 +14,10 @@ def keeps_rows(relation: Relation) -> bool:
     """Whether every row of one private table is exactly one row of the relation, whatever it holds.
 
     Guarantee:
-        A table as it is has this; a computed column neither adds nor drops a row; a left join with a public table cut
-        to one row for each key gives each row exactly once (`PublicJoin`). So tables of equally many rows give equally
-        many. All other steps are taken to lose it.
+        A table as it is has this where a row is one row whatever it holds (`Source.keeps_every_row`): a line of a CSV
+        file with too many cells is none, and what a view leaves out nobody knows. A computed column neither adds nor
+        drops a row; a left join with a public table cut to one row for each key gives each row exactly once
+        (`PublicJoin`). So tables of equally many rows give equally many. All other steps are taken to lose it.
 
     >>> from mosha.connect import col, private, source
     >>> visits = private(source({"days": [3, None]}))
@@ -24,7 +25,7 @@ def keeps_rows(relation: Relation) -> bool:
     (True, False)
     """
     if isinstance(relation, Scan):
-        return relation.private
+        return relation.private and relation.source.keeps_every_row
     if isinstance(relation, Compute):
         return keeps_rows(relation.parent)
     return (

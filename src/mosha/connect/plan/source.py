@@ -70,6 +70,11 @@ class Source(ABC):
         """What tells this table from others, publicly: a file, the name of a table."""
         return FRAME
 
+    @property
+    def keeps_every_row(self) -> bool:
+        """Whether a row is one row whatever it holds: not of text in lines, which may be unreadable, nor of a view."""
+        return False
+
     def identify(self, names: Collection[str]) -> Self:
         """The same table, in which the columns `names` say whose a row is: what may stand for several is missing."""
         if not any(field.identify and field.name in names for field in self.fields):
