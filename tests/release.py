@@ -84,7 +84,9 @@ def faults_when_installed(wheel: Path) -> list[str]:
         subprocess.run(install, check=True)
         borrowed = next(path for path in sys.path if path.endswith("site-packages"))
         script = f"import sys; sys.path.append({borrowed!r}); import mosha; print(mosha.__version__, mosha.__file__)"
-        shown = subprocess.run([python, "-c", script], capture_output=True, text=True, check=True, cwd=folder).stdout
+        shown = subprocess.run(
+            [python, "-I", "-c", script], capture_output=True, text=True, check=True, cwd=folder
+        ).stdout
         command = (binaries / "mosha").exists() or (binaries / "mosha.exe").exists()
     said, place = shown.split(maxsplit=1)
     return [

@@ -18,7 +18,7 @@ from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.sql.asked_first import AskedFirst, check_any_number, find_values, replace_values
 from mosha.tables.sql.parsing import parse
-from mosha.tables.sql.public_rows import read_public_statement
+from mosha.tables.sql.public_rows import PublicStatement, read_public_statement
 from mosha.tables.sql.query import Statement, add_nearest, read_statement, statement
 from mosha.tables.sql.scalar import name_of
 from mosha.tables.table import Table
@@ -77,7 +77,7 @@ def query(
     options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
     options |= {"confidence": confidence, "rows": rows, "key": key, "deadline": deadline}
     from_ = _named_tables(tables, named, options | {"ranges": ranges, "keys": keys, "bars": bars})
-    if (known := read_public_statement(sql, from_)) is not None:
+    if (known := _read_public(sql, from_)) is not None:
         return known.explain(statements=True) if known.explained else known.answer(deadline=deadline)
     if (steps := read_steps(sql, from_, ranges, keys, bars)) is not None:
         prices = {name: options.pop(name) for name in ("epsilon", "delta", "rho")}
@@ -117,7 +117,7 @@ def explain(
     """
     options = {"epsilon": epsilon, "delta": delta, "rho": rho, "ranges": ranges, "keys": keys, "bars": bars}
     from_ = _named_tables(tables, named, options)
-    if (known := read_public_statement(sql, from_)) is not None:
+    if (known := _read_public(sql, from_)) is not None:
         return known.explain(statements=statements)
     if (steps := read_steps(sql, from_, ranges, keys, bars)) is not None:
         return steps.explain({"epsilon": epsilon, "delta": delta, "rho": rho}, statements=statements)
@@ -134,6 +134,8 @@ def read_steps(
     bars: QuantileBars = "values",
 ) -> AskedFirst | None:
     """The query as several questions, where it holds numbers about all people; None where it holds none."""
+    if not isinstance(sql, str) or sql.upper().count("SELECT") < 2:  # such a number is a SELECT within the SELECT
+        return None
     try:
         select, explained = parse(sql, results=True)
         nodes = find_values(select, tables)
@@ -183,6 +185,11 @@ def _say_paths(question: Question, tables: Mapping[str, object]) -> str:
             shared = f"tables.explained_owner_{table.relation.several}"
             lines.append(f"-- {say(shared, table=name, person=unit.column)}\n")
     return "".join(lines)
+
+
+def _read_public(sql: str, tables: Mapping[str, object]) -> PublicStatement | None:
+    """The query, where all tables of it are public; among protected ones alone there is nothing to look for."""
+    return None if all(isinstance(table, Table) for table in tables.values()) else read_public_statement(sql, tables)
 
 
 def _named_tables(tables: object, named: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any]:
