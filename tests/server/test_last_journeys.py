@@ -63,6 +63,9 @@ def test_two_analysts_cannot_add_up_what_their_tables_tell_about_the_same_people
     assert not page.run("!!document.querySelector('[data-part=preview] form')")
     shown = page.run("document.querySelector('main').innerText")
     assert "0.8" in shown  # their own numbers
+    assert not page.run(
+        "!!document.querySelector('[data-part=preview] .notice.refused a')"
+    )  # no price that fits neither
     assert "0.3" not in shown  # not what the people's account has left
     assert f"{population}_a" not in shown
     ask_to_count(page, f"{population}_b", 0.25)
@@ -74,6 +77,25 @@ def test_two_analysts_cannot_add_up_what_their_tables_tell_about_the_same_people
     assert page.run("!!document.querySelector('.notice.refused')")
     page.reports.clear()  # the browser reports the status of a page that is not there
     assert page.house.service.ledger.account(population).spent <= 1.0
+
+
+def test_somebody_with_two_grants_chooses_which_one_pays(page):
+    """The choice moves the gauge, the price that is left and what the button sends, without a reload."""
+    word = call_it(page, "second")
+    said = {"principal": "li", "epsilon": 500.0, "delta": 1e-7, "expires": "2099-01-01", "purpose": word}
+    new = page.house.call("wang", "POST", "/datasets/clinic/grants", said).json()["id"]
+    enter(page, "li")
+    page.open("/ask/clinic?mode=sql&sql=SELECT+COUNT(*)+AS+n+FROM+clinic&epsilon=0.01")
+    sent = "document.querySelector('[data-part=preview] form [name=grant]').value"
+    assert page.run(sent) == new
+    page.run("window.stayed = true")
+    grants = page.house.call("li", "GET", "/grants").json()["grants"]
+    old = next(one for one in grants[::-1] if one["dataset"] == "clinic")
+    page.choose("#grant", old["id"])
+    page.wait(f"{sent} === {old['id']!r}")
+    assert "1,000" in page.run("document.querySelector('[data-part=budget]').innerText")
+    assert page.run("window.stayed")
+    page.house.call("wang", "DELETE", f"/grants/{new}")
 
 
 def use_tool(page, token, **arguments):
@@ -89,7 +111,7 @@ def test_an_agent_is_given_a_cap_a_day_and_is_stopped_by_it(page):
     page.open("/agents")
     grants = page.house.call("li", "GET", "/grants").json()["grants"]
     page.fill("#name", name)
-    page.choose("#grant", next(grant["id"] for grant in grants if grant["dataset"] == "clinic"))
+    page.choose("#grant", next(one["id"] for one in grants if (one["dataset"], one["state"]) == ("clinic", "open")))
     page.fill("#epsilon", "0.1")
     page.fill("#limit_per_day", "0.025")
     page.follow("form[action='/agents'] button")

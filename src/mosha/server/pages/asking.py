@@ -24,6 +24,7 @@ __all__ = ["PRICES", "ROUTES", "forecast_rows"]
 
 PRICES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _ROWS = 1000.0
+_LEAST = 1e-3  # a rest below it is not offered
 
 
 def _nearest_step(epsilon: float) -> int:
@@ -150,7 +151,9 @@ def _rest(visit: Visit, name: str, sql: str, asked: Data, payer: Data | None) ->
         return None
     most = payer["most_per_question"]
     epsilon = math.floor(min(payer["room"], payer["room"] if most is None else most) * 1e6) / 1e6
-    return {"epsilon": epsilon, "link": _change_price(visit, name, sql, asked, epsilon)} if epsilon >= 1e-3 else None
+    if not _LEAST <= epsilon < asked["epsilon"]:
+        return None
+    return {"epsilon": epsilon, "link": _change_price(visit, name, sql, asked, epsilon)}
 
 
 def forecast_rows(forecast: Data) -> list[Data]:
