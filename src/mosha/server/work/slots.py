@@ -34,6 +34,7 @@ PATIENCE = 60.0  # seconds for noting that a step was lost
 WRITING = 0.05  # seconds that are left for writing an end down before its tick
 LEAD = 0.25  # seconds before the tick at which an answer goes into the book
 WAKING = 1.5  # seconds before the tick at which a worker is told to note that a step was lost
+PAUSE_TO_WRITE = 5.0  # seconds after a tick that a server which stops leaves for writing an end down
 GRACE = 25.0  # seconds that a server which stops waits for ticks of what was measured
 FAILED = {"problem": {"code": "server.step_failed"}}
 PAUSE = 0.25  # seconds between two looks at an empty queue
@@ -79,7 +80,7 @@ class Slots:
             self._stopping = True
             self._wake.notify_all()
         begun = time.monotonic()
-        latest = max(self._measured.values(), default=begun) + 1.0
+        latest = max(self._measured.values(), default=begun) + PAUSE_TO_WRITE
         end = max(begun + patience, min(latest, begun + GRACE))
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
