@@ -1,6 +1,7 @@
 """Whole databases: paths of keys, joins that keep whose a row is, and neighbours that differ in one person alone."""
 
 import random
+import re
 from datetime import date, timedelta
 from itertools import islice
 
@@ -380,3 +381,32 @@ def test_a_schema_is_a_part_of_a_name(shop, sql):
     assert "variance" in mosha.query("SELECT VAR(n) AS variance FROM line", tables=database.tables, rho=1e3).table
     with pytest.raises(errors.Refused, match="under this name"):
         database.query("SELECT COUNT(*) FROM other.line", rho=1)
+
+
+@pytest.mark.parametrize("place", ["frames", "file"])
+def test_what_is_shown_of_a_question_does_not_tell_whether_a_key_repeats(place, tmp_path):
+    """Statements are shorter where keys never repeat, which one row decides: those that are shown are not."""
+    schema = {
+        "persons": {"customer": {"key": "orders.customer", "at_most": 50}},
+        "tables": {
+            "orders": {"rows_of": "customer"},
+            "line": {"rows_of": "customer", "foreign_keys": {"order_id": "orders.id"}},
+        },
+    }
+    shown = set()
+    for number, more in enumerate(([], [7])):
+        orders = pa.table({"id": [*range(20), *more], "customer": [*range(20), *(99 for _ in more)]})
+        line = pa.table({"order_id": range(20), "n": [1] * 20})
+        opened = {"orders": orders, "line": line}
+        if place == "file":
+            opened = tmp_path / str(number) / "shop.duckdb"
+            opened.parent.mkdir()
+            with duckdb.connect(str(opened)) as made:
+                made.execute("CREATE TABLE orders AS FROM orders")
+                made.execute("CREATE TABLE line AS FROM line")
+        database = mosha.protect_database(opened, schema=schema)
+        joined = "SELECT COUNT(*) FROM line l JOIN orders o ON o.id = l.order_id WHERE o.id > 3"
+        for sql in ("SELECT COUNT(*) FROM line", joined):
+            told = database.explain(sql, epsilon=1, statements=True)
+            shown.add((sql, re.sub(r'"shop(_\d+)?"|frame_\d+', "", told)))
+    assert len(shown) == 2, "one text for each question"

@@ -19,6 +19,7 @@ from mosha.connect.plan.totals import Array, Totals, integers, object_array
 from mosha.connect.sql.dialect import Dialect, Node
 from mosha.connect.sql.listed_groups import FEW
 from mosha.connect.sql.queries import queries, sql_of
+from mosha.connect.sql.rows import write_for_people
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError
 from mosha.core.fingerprint import Description
@@ -228,6 +229,10 @@ def answer_in_batches(question: Question, use: Use) -> None:
 def explain(question: Question) -> str:
     """The SQL that answers `question`; many public keys are shown as a table of their own.
 
+    Guarantee:
+        A function of the question and of public columns: where a statement is shorter because of what private rows
+        hold (a key that never repeats), the longer one is shown.
+
     >>> from mosha.connect import Aggregation, Rows, Unbounded, private, source
     >>> visits = private(source({"days": [3, 5, 2]}))
     >>> "SELECT" in explain(Aggregation(visits, values={"rows": Rows()}, bound=Unbounded()))
@@ -237,4 +242,5 @@ def explain(question: Question) -> str:
         question = question.list_values(
             lambda _, name: exp.alias_(exp.Table(this=exp.to_identifier("public_keys")), name)
         )
-    return sql_of(question, engine_of(question.relation).dialect)
+    with write_for_people():
+        return sql_of(question, engine_of(question.relation).dialect)

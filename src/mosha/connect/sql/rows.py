@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +32,7 @@ from mosha.connect.sql.dialect import Dialect, Node, binary, choose, column, num
 from mosha.connect.sql.expressions import Scope
 from mosha.connect.sql.layers import Typed
 
-__all__ = ["find_repeated", "fresh_names", "open_rows", "row_number", "subquery"]
+__all__ = ["find_repeated", "fresh_names", "open_rows", "row_number", "subquery", "write_for_people"]
 
 
 def fresh_names(relation: Relation) -> Iterator[str]:
@@ -201,8 +203,23 @@ def _join_owners(relation: OwnerJoin, dialect: Dialect, names: Iterator[str]) ->
     return _join_sides(left, owners, relation.on, (list(left.columns), [relation.name]), "INNER")
 
 
+_for_people: ContextVar[bool] = ContextVar("for_people", default=False)
+
+
+@contextmanager
+def write_for_people() -> Iterator[None]:
+    """Inside, statements are written as if nothing were known of private rows: whether a key repeats is not told."""
+    token = _for_people.set(True)
+    try:
+        yield
+    finally:
+        _for_people.reset(token)
+
+
 def _has_unique_keys(relation: Relation, keys: Sequence[str]) -> bool:
     """Whether no two rows share the keys: they are known to be unique in a table of which no row comes twice."""
+    if _for_people.get():
+        return False
     if isinstance(relation, OwnerJoin) and relation.several == "nobody":
         return _has_unique_keys(relation.left, keys)
     return isinstance(relation, Scan) and relation.source.has_unique(keys)
