@@ -123,7 +123,7 @@ def _write_numbers(axes: Axes, values: Sequence[float], error: Sequence[float] |
     widths = [0.0] * len(values) if error is None else error
     for place, (value, width) in enumerate(zip(values, widths, strict=True)):
         if math.isfinite(value + width):
-            height, offset = max(value + width, 0.0), (0, 2)
+            height, offset = max(value + width, 0.0), (0, 4)
             axes.annotate(
                 _round_number(value, width), (place, height), offset, textcoords="offset points", ha="center",
                 fontsize=8, color=INK,
@@ -132,14 +132,14 @@ def _write_numbers(axes: Axes, values: Sequence[float], error: Sequence[float] |
 
 
 def _round_number(value: float, width: float) -> str:
-    """A number with the digits that its error bar supports.
+    """A number with the digits that its error bar supports: two of the bar's own, none behind whole numbers.
 
-    >>> _round_number(1234.56, 38.2), _round_number(7.4567, 0.21)
-    ('1,235', '7.46')
+    >>> _round_number(1234.0, 38.2), _round_number(4.712, 2.8), _round_number(7.4567, 0.21)
+    ('1,234', '4.7', '7.46')
     """
-    places = 0 if width >= 1 else 1 - math.floor(math.log10(width)) if width > 0 else 3
-    text = f"{round(value, places):,.{max(0, places)}f}"
-    return text.rstrip("0").rstrip(".") if width == 0 and "." in text else text
+    whole = float(value).is_integer()
+    places = 0 if whole else 3 if width <= 0 else max(0, 1 - math.floor(math.log10(width)))
+    return f"{value:,.{places}f}"
 
 
 def _write_cells(image: AxesImage, axes: Axes, cells: list[list[float]], width: float) -> None:
