@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["query"]
 
-_WHOSE = (
-    "--unit says whose presence is hidden: --unit patient_id, or --unit row. Or declare it once in {} beside the data."
-)
-
 
 def query(
     data: Annotated[
@@ -153,7 +149,7 @@ def _unit(unit: str | None, at_most: int | None, declared: Unit | None, name: st
     """As it is said here; what is not said is as it was declared."""
     if unit is None:
         if declared is None:
-            raise InvalidParameter(_WHOSE.format(f"{name}.schema.toml"))
+            raise InvalidParameter("cli.query_whose", parameter="--unit", name=f"{name}.schema.yaml", spent="nothing")
         return declared if at_most is None else replace(declared, at_most=at_most)  # type: ignore[call-arg]
     said = Row(at_most=1 if at_most is None else at_most) if unit == "row" else Person(unit, at_most=at_most)
     return declared if at_most is None and declared is not None and said.protects_same(declared) else said

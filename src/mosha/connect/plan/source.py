@@ -86,7 +86,11 @@ class Source(ABC):
         """Find out whether `names` are a key, where the table cannot change unseen; nobody is told but the plan."""
 
     def has_unique(self, names: Sequence[str]) -> bool:  # noqa: ARG002
-        """Whether it was found, and still holds, that no two rows share all of `names` (NULL equals nothing)."""
+        """Whether it was found, and still holds, that no two rows share all of `names` (NULL equals nothing).
+
+        Args:
+            names: the columns.
+        """
         return False
 
     def public_parts(self) -> Iterable[Description]:
