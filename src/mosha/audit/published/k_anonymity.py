@@ -138,7 +138,7 @@ def background_attack(table: object, *, quasi: Sequence[str], sensitive: str, ex
 
     `table`, `quasi` and `sensitive` are those of `anonymity`.
 
-    >>> table = {"age": [30, 30, 61, 61], "ill": ["flu", "cold", "flu", "flu"]}
+    >>> table = {"age": [30, 30, 61, 61], "ill": ["flu", "cold", "flu", "hiv"]}
     >>> print(background_attack(table, quasi=["age"], sensitive="ill"))
     Background knowledge of 1 value: 4 of 4 rows (100.0%) give their secret away.
     """
@@ -146,4 +146,6 @@ def background_attack(table: object, *, quasi: Sequence[str], sensitive: str, ex
     group, counts = _cross(found, quasi, sensitive)
     few = (counts > 0).sum(axis=1) <= 1 + positive_integer("excluded", excluded)
     code = "audit.background_knowledge" if excluded == 1 else "audit.background_knowledge_of_several"
-    return Exposed(phrase(code, excluded=excluded), tuple(np.flatnonzero(few[group]).tolist()), len(group))
+    trivial = phrase("audit.background_trivial", values=1 + excluded) if counts.shape[1] <= 1 + excluded else ""
+    attack = phrase(code, excluded=excluded, trivial=trivial)
+    return Exposed(attack, tuple(np.flatnonzero(few[group]).tolist()), len(group))
