@@ -88,9 +88,15 @@ def check_citations(found):
     assert found["words and citations, in the open"] > 0.2
 
 
+def check_census(found):
+    assert found["epsilon 10: distance"] < found["distance without any dependence"]
+    assert found["attack: the rows themselves"] > 0.2  # 600 candidates: chance moves it by 0.08
+
+
 CHECKS = {
     "bandits": check_bandits,
     "building": check_building,
+    "census": check_census,
     "citations": check_citations,
     "credit": check_credit,
     "federated": check_federated,

@@ -34,7 +34,7 @@ EVERY = {
     "streams/service": "service",
     "tables/parts": "counted_keys correlations keys spreads tail_counts",
     "mechanisms/plans": "buffered correlated",
-    "synth/measuring": "residuals",
+    "synth/measuring": "residuals selection",
     "tables/mechanisms": "joint_noise quantile_width rank_choice",
 }
 

@@ -73,6 +73,13 @@ def aggregation(rows):
     return part.question(question(rows).frame, 2, bytes(32))[0]
 
 
+def link(rows, _=None):
+    """One table as persons and as their rows."""
+    whole = table(rows)
+    visits = whole.synthesize(between={"days": (0, 9)}, columns=["days"])
+    return whole.synthesize(keys={"ward": ["A", "B"]}, columns=["ward"]).link(visits, at_most=3)
+
+
 def graph(rows, _=None):
     edges = [(i, i + 1) for i in range(rows)]
     return graphs.protect(edges, vertices=50, unit=mosha.Edge())
@@ -122,6 +129,7 @@ MAKERS = {
     graphs.Graph: [lambda n, _: graph(n).graph],
     graphs.Question: [lambda n, _: graph(n).edges(), lambda n, _: graph(n).triangles()],
     synth.MarginalsQuestion: [lambda n, _: table(n).marginals(ways=1, keys={"ward": ["A", "B"]})],
+    synth.LinkedQuestion: [link],
     synth.SynthesisQuestion: [lambda n, _: table(n).synthesize(keys={"ward": ["A", "B"]}, columns=["ward"])],
     federated.Block: [lambda n, _: federated.Block(list(range(3)), np.full((3, 2), 1000.0 + n))],
     streams.Batches: [lambda n, _: streams.Batches([frame(n).to_pylist()])],
@@ -172,7 +180,7 @@ RELEASED = {
         "KolmogorovSmirnovTest Lasso LeafCounts LinearRegression MomentSums Moments PCA PoissonRegressor "
         "RandomForestClassifier Ranges ResidualSums Ridge StandardScaler SurvivalDescent TTest TestResult"
     ),
-    "synth": "Comparison Estimate Marginals Report Synthetic",
+    "synth": "Comparison Estimate LinkedTables Marginals Report Synthetic",
     "tables": "Aggregate Answer Budget DatabaseDeclaration Declaration SurvivalCurve",
 }
 """Classes that hold plans, or what was released: nothing else about rows."""
@@ -271,6 +279,7 @@ SHOWN = [
     mosha.Release, mosha.Receipt, ledger.Ledger, ledger.LedgerAccount, Statement, tables.Database,
     mosha.learning.Training, mosha.learning.DPSGD, federated.History, graphs.ProtectedGraph, graphs.Question,
     streams.Stream, synth.MarginalsQuestion, synth.SynthesisQuestion, synth.Marginals, synth.Synthetic,
+    synth.LinkedQuestion, synth.LinkedTables,
     mosha.Report, mosha.reports.Forecast, mosha.reports.Edition, mosha.local.Shares, mosha.local.Hitters,
     tables.SurvivalCurve, mosha.models.TestResult,
 ]  # fmt: skip

@@ -5,6 +5,7 @@ import pytest
 
 from mosha.audit.own.synth import own_entries
 from mosha.synth.measuring import residuals
+from mosha.synth.measuring.selection import KeyNoise
 
 ENTRIES = {entry.name: entry for entry in own_entries()}
 
@@ -36,3 +37,12 @@ def test_an_uncentred_table_is_found(monkeypatch):
     monkeypatch.setattr(residuals.ResidualNoise, "read", keep)
     verdict = ENTRIES["synth: marginals"].attack(runs=8000, confidence=0.999)
     assert verdict.broken
+
+
+def test_a_value_of_one_row_that_is_shown_too_often_is_found(monkeypatch):
+    """The planted fault: no threshold. The value is shown with probability 1/2 with its row, and never without it.
+
+    A bound of 0.2 on that is missed where 300 runs show it in fewer than 0.3: seven standard deviations.
+    """
+    monkeypatch.setattr(KeyNoise, "threshold", 0)
+    assert ENTRIES["synth: synthetic table, values from the data"].attack(runs=600, confidence=0.999).broken

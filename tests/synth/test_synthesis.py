@@ -13,6 +13,7 @@ from mosha import col
 from mosha.core.language import say
 from mosha.errors import InvalidParameter, MoshaError
 from mosha.noise import SeededRandom
+from mosha.synth.modelling.stages import measure_stages
 from mosha.tables import Budget
 from tests.synth.conftest import make_rows
 
@@ -306,6 +307,29 @@ def test_a_method_that_is_asked_for_is_the_one_that_is_used(method, table):
     assert len(made.sample(20)["sex"]) == 20
 
 
+@pytest.mark.parametrize("method", ["automatic", "selected pairs", "all pairs"])
+def test_pairs_with_a_target_are_measured_more_accurately_at_the_same_price(method, table):
+    plain, aimed = (table.synthesize(**WORDS, method=method, target=target) for target in (None, "job"))
+    prices = [question.measurement_for(**BUDGET) for question in (plain, aimed)]
+    assert prices[0].event == prices[1].event
+    assert prices[0].question != prices[1].question
+    made = aimed.release(**BUDGET)
+    place = len(made.columns) + [column.name for column in made.columns].index("job")
+    pairs = [term for term in made.measured.deviations if len(term) == 2 and term[0][0] < 2 * len(made.columns)]
+    with_it = [term for term in pairs if place in {term[0][0], term[1][0]}]
+    assert len(with_it) == len(made.columns) - 1
+    sizes = {term: made.measured.residuals[term].size for term in pairs}
+    shares = {term: sizes[term] ** (1 / 3) * made.measured.deviations[term] for term in pairs}
+    others = [shares[term] for term in pairs if term not in with_it]
+    assert not others or max(shares[term] for term in with_it) < min(others)
+
+
+def test_an_unknown_target_is_refused(table):
+    with pytest.raises(InvalidParameter) as caught:
+        table.synthesize(**WORDS, target="nothing")
+    assert caught.value.code == "synth.unknown_column"
+
+
 def test_all_methods_cost_the_same(table):
     spent = []
     for method in ("automatic", "independent", "tree", "selected pairs", "all pairs"):
@@ -327,7 +351,8 @@ def test_certified_bars_hold_in_95_of_100_releases(table, rows):
     hits, narrow = dict.fromkeys(truths, 0), 0
     counted = question.count(question.relation)
     for _ in range(200):
-        made = question.read(question._measure(counted, noises, mosha.noise.secure()), noises)
+        released = measure_stages(question.columns, counted, noises.stages, question.method, mosha.noise.secure())
+        made = question.read(released, noises)
         for names, truth in truths.items():
             found = made.count(**{name: {"sex": "F", "job": 1}[name] for name in names})
             assert found.grade == "certified"

@@ -8,8 +8,8 @@ import pytest
 
 import mosha
 from mosha.noise import SeededRandom, secure
-from mosha.synth import synthesis
 from mosha.synth.measuring.residuals import ResidualNoise
+from mosha.synth.modelling import stages
 from mosha.tables import Budget
 from tests.synth.test_synthesis import WORDS
 
@@ -45,11 +45,17 @@ def compare_blindly(seed):
     return measure
 
 
+def measure(question, counted, noises):
+    return stages.measure_stages(question.columns, counted, noises.stages, question.method, secure())
+
+
 def blind(question, counted, seed, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(ResidualNoise, "measure", measure_blindly(seed))
-        patch.setattr(synthesis, "measure_distances", compare_blindly(seed))
-        return question._measure(counted, question.noises(Budget(**BUDGET)), secure())
+        patch.setattr(stages, "measure_distances", compare_blindly(seed))
+        return stages.measure_stages(
+            question.columns, counted, question.noises(Budget(**BUDGET)).stages, question.method, secure()
+        )
 
 
 class Unread:
@@ -73,14 +79,14 @@ def test_groups_terms_and_methods_follow_from_what_was_released_alone(method, ro
 def test_a_design_that_reads_the_counts_is_found(rows, monkeypatch):
     """The planted fault: groups by the true counts."""
     question = mosha.protect(rows, unit=mosha.Row()).synthesize(**WORDS)
-    honest = synthesis.design_pairs
+    honest = stages.design_pairs
 
     def peek(columns, measured, multiplier, **words):
         unread.weights.sum()
         return honest(columns, measured, multiplier, **words)
 
     unread = Unread()
-    monkeypatch.setattr(synthesis, "design_pairs", peek)
+    monkeypatch.setattr(stages, "design_pairs", peek)
     with pytest.raises(Read):
         blind(question, unread, 1, monkeypatch)
 
@@ -100,9 +106,9 @@ def test_neighbors_with_the_same_noise_differ_by_what_one_unit_may_move(unit, ro
     if unit == mosha.Row():
         without = rows.slice(1)
     (question, noises, one), (_, _, two) = leave(rows, unit, 5), leave(without, unit, 5)
-    design = synthesis.design_oneways(question.columns)
+    design = stages.design_oneways(question.columns)
     deviations = noises["one-ways"].deviations(design.axes, design.shares)
-    parts = [synthesis.unpack(value["one-ways"], design.axes, list(deviations)) for value in (one, two)]
+    parts = [stages.unpack(value["one-ways"], design.axes, list(deviations)) for value in (one, two)]
     moved = sum(float(((parts[0][t] - parts[1][t]) ** 2).sum()) / d**2 for t, d in deviations.items())
     assert 0 < math.sqrt(moved) <= 1 / noises["one-ways"].multiplier * (1 + 1e-9)
 
@@ -111,9 +117,9 @@ def test_a_person_with_many_rows_counts_for_no_more_than_one(rows):
     crowd = pa.concat_tables([rows, *[rows.slice(0, 1)] * 500])
     unit = mosha.Person("who")
     (question, noises, one), (_, _, two) = leave(rows, unit, 9), leave(crowd, unit, 9)
-    design = synthesis.design_oneways(question.columns)
+    design = stages.design_oneways(question.columns)
     deviations = noises["one-ways"].deviations(design.axes, design.shares)
-    parts = [synthesis.unpack(value["one-ways"], design.axes, list(deviations)) for value in (one, two)]
+    parts = [stages.unpack(value["one-ways"], design.axes, list(deviations)) for value in (one, two)]
     moved = sum(float(((parts[0][t] - parts[1][t]) ** 2).sum()) / d**2 for t, d in deviations.items())
     assert math.sqrt(moved) <= 2 / noises["one-ways"].multiplier * (1 + 1e-9)  # another row of a person: replaced
 
@@ -126,7 +132,7 @@ def guess_members(question, budget, runs):
     for rows in (odd, crowd):
         asked = question(rows)
         noises, counted = asked.noises(budget), asked.count(asked.relation)
-        made = (asked.read(asked._measure(counted, noises, secure()), noises) for _ in range(runs))
+        made = (asked.read(measure(asked, counted, noises), noises) for _ in range(runs))
         hits.append(sum("b" in one.sample(30)["g"] for one in made))
     return hits
 

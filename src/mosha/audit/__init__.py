@@ -10,6 +10,7 @@
     audit_one_run               many canaries, one training run
     Canaries, TrainingContract  both as `audit=...` of a training
     membership_attack, attribute_attack, reconstruction_attack, differencing    attacks on what was published
+    score_by_marginals          a stronger attacker's scores for synthetic tables
     score_genomes               who was in a genome study, from its allele frequencies
     reidentify_by_degrees       who is who in a graph without names
     measure_unicity             how few points of a trajectory single a person out
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from mosha.audit.published.masking import suppress as suppress
     from mosha.audit.published.membership import attribute_attack as attribute_attack
     from mosha.audit.published.membership import membership_attack as membership_attack
+    from mosha.audit.published.membership import score_by_marginals as score_by_marginals
     from mosha.audit.published.reconstruction import differencing as differencing
     from mosha.audit.published.reconstruction import reconstruct as reconstruct
     from mosha.audit.published.reconstruction import reconstruction_attack as reconstruction_attack
@@ -106,6 +108,7 @@ _NAMES = {
     "mask": "published.masking",
     "measure_unicity": "published.trajectories",
     "membership_attack": "published.membership",
+    "score_by_marginals": "published.membership",
     "reconstruct": "published.reconstruction",
     "reconstruction_attack": "published.reconstruction",
     "register": "registry",
@@ -153,6 +156,7 @@ __all__ = [
     "reconstruction_attack",
     "register",
     "reidentify_by_degrees",
+    "score_by_marginals",
     "score_genomes",
     "search",
     "statistic_contract",

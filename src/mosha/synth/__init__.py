@@ -12,6 +12,8 @@ from mosha.core.names.lazy import loaded_when_used
 if TYPE_CHECKING:
     from mosha.synth.comparing import Comparison as Comparison
     from mosha.synth.comparing import compare as compare
+    from mosha.synth.linked import LinkedTables as LinkedTables
+    from mosha.synth.linking import LinkedQuestion as LinkedQuestion
     from mosha.synth.margins import Estimate as Estimate
     from mosha.synth.margins import Marginals as Marginals
     from mosha.synth.measuring.planning import cube as cube
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _NAMES = {
     "Comparison": "comparing",
     "Estimate": "margins",
+    "LinkedQuestion": "linking",
+    "LinkedTables": "linked",
     "Marginals": "margins",
     "MarginalsQuestion": "workload",
     "Report": "report",

@@ -14,8 +14,8 @@ from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
 from mosha.core.unit import Row
 from mosha.noise import secure
-from mosha.synth.design import Choice, Method
 from mosha.synth.measuring.counting import Counted
+from mosha.synth.modelling.design import Choice, Method
 from mosha.synth.synthesis import SynthesisQuestion, ask_synthesis
 from mosha.synth.synthetic import Synthetic
 from mosha.tables import Budget, protect

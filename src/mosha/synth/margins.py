@@ -19,8 +19,9 @@ from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import CodedColumn
 from mosha.synth.measuring.residuals import Measured
+from mosha.synth.modelling.oneways import nearest_counts
 
-__all__ = ["Estimate", "Marginals", "nearest_counts", "selection_of"]
+__all__ = ["Estimate", "Marginals", "selection_of"]
 
 
 @dataclass(frozen=True)
@@ -165,21 +166,6 @@ def selection_of(column: CodedColumn, wish: object) -> Reals:
             raise InvalidParameter("synth.unknown_value", parameter=column.name, column=column.name)
         chosen[cell] = 1.0
     return chosen
-
-
-def nearest_counts(table: Reals) -> Reals:
-    """The nearest table, in the l2 norm, without negative cells and with the same sum (zeros where that is negative).
-
-    >>> nearest_counts(np.array([3.0, 1.0, -1.0])).tolist()
-    [2.5, 0.5, 0.0]
-    """
-    values, total = np.asarray(table, np.float64).reshape(-1), float(table.sum())
-    if total <= 0:
-        return np.zeros(table.shape)
-    falling = np.sort(values)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    shift = excess[np.nonzero(falling > excess)[0][-1]]
-    return np.asarray(np.maximum(values - shift, 0.0).reshape(table.shape), np.float64)
 
 
 def _quantile(confidence: float) -> float:

@@ -17,6 +17,7 @@ from mosha.connect.plan.relation import Relation
 from mosha.connect.plan.source import Source
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event, compose
 from mosha.core.events import DiscreteGaussian
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
@@ -26,14 +27,19 @@ from mosha.core.showing import Card
 from mosha.core.unit import Unit
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.noise import LARGEST_SCALE
-from mosha.synth.measuring.axis import Axis, Reals
 from mosha.synth.measuring.columns import CodedColumn
-from mosha.synth.measuring.residuals import Term, cells_of
+from mosha.synth.measuring.distances import distance_deviation
+from mosha.synth.measuring.residuals import ResidualNoise
+from mosha.synth.measuring.selection import KeyNoise
+from mosha.synth.modelling.design import STAGES
 from mosha.tables import Budget
 
-__all__ = ["Ask", "epsilon_for", "fit_resolution", "pack", "stage_multipliers", "unpack"]
+__all__ = ["Ask", "Noises", "epsilon_for", "fit_resolution", "plan_noises", "stage_multipliers"]
 
 COARSEST = 1 << 12
+FOR_KEYS, MOST_FOR_KEYS, DELTA_FOR_KEYS = 0.1, 0.25, 0.25
+"""What each column whose values come from the data takes of the squared mu, all of them at most, and of delta."""
+
 _SLACK = 1 + 2.0**-40
 _EDGE = 2.0**-95
 """Part of delta that is left for what tells discrete Gaussian noise from the normal law, stage by stage."""
@@ -85,21 +91,41 @@ def epsilon_for(multiplier: float, delta: float) -> float:
     return normal.epsilon(1 / multiplier * (1 + 1e-6), delta - _EDGE)
 
 
-def pack(residuals: Mapping[Term, Reals]) -> Reals:
-    """Residuals as one array, which every book keeps."""
-    flat = [np.asarray(table, np.float64).reshape(-1) for table in residuals.values()]
-    return np.concatenate(flat) if flat else np.zeros(0)
+@dataclass(frozen=True)
+class Noises:
+    """The noise of every stage of a synthetic table, and of the values that come from the data, if any do."""
+
+    stages: Mapping[str, ResidualNoise]
+    keys: KeyNoise | None = None
+
+    def __getitem__(self, stage: str) -> ResidualNoise:
+        return self.stages[stage]
+
+    @property
+    def event(self) -> Event:
+        """The price of all of them, fixed before data are read."""
+        found: list[tuple[Event, int]] = [] if self.keys is None else [(self.keys.event, 1)]
+        return compose([*found, *((noise.event, 1) for noise in self.stages.values())])
 
 
-def unpack(whole: Reals, axes: Sequence[Axis], terms: Sequence[Term]) -> dict[Term, Reals]:
-    """The residuals that `pack` put together, for these terms in this order."""
-    found, first = {}, 0
-    for term in terms:
-        size = cells_of(axes, term)
-        shape = [axes[column].nodes(level) for column, level in term]
-        found[term] = np.array(whole[first : first + size]).reshape(shape)
-        first += size
-    return found
+def plan_noises(budget: Budget, reach: int, numbers: int, *, columns: int, found: int, finest: int) -> Noises:
+    """The noise of every stage, and that of `found` columns whose values come from the data.
+
+    Values take their part of the squared mu and of delta first; the stages share what is left as they always do.
+    """
+    part = min(MOST_FOR_KEYS, FOR_KEYS * found)
+    failing = budget.delta * DELTA_FOR_KEYS if found else 0.0
+    if found and not failing:
+        raise InvalidParameter("synth.keys_need_delta", parameter="delta", spent="nothing")
+    shares = [part] * bool(found) + [share * (1 - part) for share in STAGES.values()]
+    most = max(numbers, 2 * found * reach)
+    left = budget if budget.rho is not None else replace(budget, delta=budget.delta - failing)
+    resolution, multipliers = fit_resolution(left, shares, resolution=finest, coordinates=most)
+    noises = [ResidualNoise(multiplier, reach, resolution, most) for multiplier in multipliers]
+    keys = KeyNoise(noises.pop(0), found, failing) if found else None
+    stages = dict(zip(STAGES, noises, strict=True))
+    distance_deviation(stages["distances"], columns * (columns - 1) // 2)  # refuses what cannot be measured
+    return Noises(stages, keys)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -42,7 +42,7 @@ def save_table(made: Fitted, table: Mapping[str, list[object]], place: Path) -> 
     ending = place.suffix.lower()
     if ending not in {".csv", ".parquet"}:
         raise InvalidParameter("synth.unknown_ending", parameter="place", ending=ending)
-    label = label_of(made)
+    label = label_of(made) | {"rows": len(next(iter(table.values()), []))}
     if ending == ".csv":
         text = io.StringIO(newline="")
         text.write(f"# synthetic table, made by mosha {__version__}, {made.method}; no row is a person\n")

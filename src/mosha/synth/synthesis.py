@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 import numpy as np
 
+from mosha.connect.engines.source import answer
 from mosha.connect.language.expression import Expression
 from mosha.connect.plan.relation import Relation
 from mosha.connect.plan.source import Source
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import compose
 from mosha.core.fingerprint import fingerprint_synthesis
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
@@ -24,24 +24,10 @@ from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
-from mosha.synth.choosing import Distances
 from mosha.synth.conditions import check_conditions
-from mosha.synth.design import (
-    MOST_GROUPS,
-    STAGES,
-    Choice,
-    Design,
-    combine,
-    design_distances,
-    design_fine,
-    design_oneways,
-    design_pairs,
-    expect_independence,
-    read_distances,
-)
-from mosha.synth.fitted import describe_design, read_design
-from mosha.synth.measuring.axis import Axis, Reals
-from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys, Wholes
+from mosha.synth.linking import LinkedQuestion, link_questions
+from mosha.synth.measuring.axis import Reals
+from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys
 from mosha.synth.measuring.counting import (
     ROWS_PER_PERSON,
     Counted,
@@ -50,10 +36,12 @@ from mosha.synth.measuring.counting import (
     grain_of,
     reach_of,
 )
-from mosha.synth.measuring.distances import distance_deviation, measure_distances
-from mosha.synth.measuring.residuals import Counts, Measured, ResidualNoise, Term, cells_of
-from mosha.synth.model import fit_model
-from mosha.synth.paying import Ask, fit_resolution, make_question_card, pack, unpack
+from mosha.synth.measuring.residuals import Measured, Term, cells_of
+from mosha.synth.measuring.selection import MOST_SHOWN, FoundColumn, fill_columns, find_keys, key_question
+from mosha.synth.modelling.design import MOST_GROUPS, Choice, design_oneways, design_pairs
+from mosha.synth.modelling.model import fit_model
+from mosha.synth.modelling.stages import measure_stages, read_stages, whole_multiplier
+from mosha.synth.paying import Ask, Noises, make_question_card, plan_noises
 from mosha.synth.synthetic import Synthetic
 from mosha.synth.workload import MOST_NUMBERS, coded_columns
 from mosha.tables import Budget, Table
@@ -79,13 +67,16 @@ def ask_synthesis(
     rows: int | None = None,
     rows_per_person: int | None = None,
     method: Choice = "automatic",
+    target: str | None = None,
 ) -> SynthesisQuestion:
     """A question for a synthetic table.
 
     Args:
         table: the protected table.
         columns: which columns; all that have keys or a range where left out.
-        keys: the public values of columns; what the table's declaration says need not be said again.
+        keys: the public values of columns; what the table's declaration says need not be said again. "from_data" in the
+            place of a list buys the values of a column of text or whole numbers: those that enough rows (or persons)
+            share are shown, the others count as missing. That costs a part of the budget and of its delta.
         between: the public (low, high) of numbers and dates.
         bins: how many cells numbers and dates have, or their edges; 100 at most where left out.
         hierarchy: for a column the group of each value: cells are merged along it first.
@@ -98,6 +89,7 @@ def ask_synthesis(
             more); left out where it is not given.
         method: "automatic" chooses from public and noisy numbers between independent columns, a tree of pairs, selected
             pairs and all pairs; each of them may be asked for.
+        target: a column that others shall predict: its pairs are measured more accurately, the rest a little less.
 
     >>> import mosha
     >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row())
@@ -113,7 +105,14 @@ def ask_synthesis(
     if columns is not None:
         columns = [name for name in columns if name not in derived]
     coded = coded_columns(
-        table, columns=columns, keys=keys, between=between, bins=bins, hierarchy=hierarchy, nulls=nulls
+        table,
+        columns=columns,
+        keys=keys,
+        between=between,
+        bins=bins,
+        hierarchy=hierarchy,
+        nulls=nulls,
+        may_find=True,
     )
     coded = tuple(column for column in coded if column.name not in derived)
     if method not in METHODS:
@@ -124,9 +123,13 @@ def ask_synthesis(
     if not isinstance(never, Sequence) or not all(isinstance(condition, Expression) for condition in never):
         raise InvalidParameter("synth.not_a_condition", parameter="never")
     check_conditions(coded, derived, never)
+    if target is not None and target not in {column.name for column in coded}:
+        known = [column.name for column in coded]
+        raise InvalidParameter("synth.unknown_column", parameter="target", column=str(target), columns=known)
     return SynthesisQuestion(
         relation=table.relation, unit=table.unit, account=table.account, columns=coded, derived=derived,
         never=tuple(never), count_of_rows=None if rows is None else positive_integer("rows", rows), method=method,
+        target=target,
     )  # fmt: skip
 
 
@@ -136,14 +139,16 @@ class SynthesisQuestion(Shown, Ask):
     """A synthetic table that has not been paid for. Nothing is read before `release`.
 
     Made by `synthesize`: `relation` (the plan), `unit`, `account`, `columns` with their cells, columns `derived` from
-    others, combinations that `never` occur, `count_of_rows` and the `method`. Methods take a `budget` as `epsilon`
-    (with `delta`) or `rho`; `value`, `noises` and `receipt` are those of a release, and `progress` is told each stage.
+    others, combinations that `never` occur, `count_of_rows`, the `method` and the `target`. Methods take a `budget` as
+    `epsilon` (with `delta`) or `rho`; `value`, `noises` and `receipt` are those of a release, and `progress` is told
+    each stage.
 
     Guarantee:
         Five discrete Gaussian mechanisms with multipliers that are fixed before data are read: one-ways; distances of
         pairs from independence; pairs in groups; a few pairs in finer groups; and a second look that the fit never
         sees. What a stage measures depends on what earlier stages released and on nothing else (`residuals.md`,
-        `measure_distances`); the model, its rows and its report are post-processing.
+        `measure_distances`); the model, its rows and its report are post-processing. Where values come from the data,
+        a sixth one before them shows those whose noisy counts are large (`selection.md`).
 
     >>> import mosha
     >>> people = mosha.protect({"sex": ["F", "M"] * 50, "job": ["a", "b"] * 50}, unit=mosha.Row())
@@ -157,6 +162,24 @@ class SynthesisQuestion(Shown, Ask):
     never: tuple[Expression, ...] = ()
     count_of_rows: int | None = None
     method: Choice = "automatic"
+    target: str | None = None
+
+    def link(self, rows: SynthesisQuestion, *, at_most: int, count: str = ROWS_PER_PERSON) -> LinkedQuestion:
+        """This table of persons together with a table of their rows, such as patients with their visits.
+
+        Args:
+            rows: the other table's question: `visits.synthesize(...)`, of the same persons and account.
+            at_most: synthetic persons have at most so many rows; more are counted as so many.
+            count: what the number of a person's rows is called, in `count` of the answer.
+
+        >>> import mosha
+        >>> unit = mosha.Person("who")
+        >>> patients = mosha.protect({"who": ["a", "b"], "sex": ["F", "M"]}, unit=unit)
+        >>> visits = mosha.protect({"who": ["a", "a"], "ward": ["A", "B"]}, unit=unit)
+        >>> patients.synthesize(keys={"sex": ["F", "M"]}).link(visits.synthesize(keys={"ward": ["A", "B"]}), at_most=5)
+        LinkedQuestion(sex, rows_per_person, ward, unit=Person(column='who'))
+        """
+        return link_questions(self, rows, at_most=at_most, count=count)
 
     def __post_init__(self) -> None:
         if self._numbers > MOST_NUMBERS:
@@ -174,31 +197,37 @@ class SynthesisQuestion(Shown, Ask):
     @cached_property
     def _numbers(self) -> int:
         """The most numbers that any stage can measure, whatever the groups are."""
-        sizes = [min(column.size, 2 * MOST_GROUPS) for column in self.columns]
+        sizes = [min(size, 2 * MOST_GROUPS) for size in self._sizes]
         pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-        return 1 + sum(column.size for column in self.columns) + pairs
+        return 1 + sum(self._sizes) + pairs
 
     @property
-    def _pairs(self) -> int:
-        return len(self.columns) * (len(self.columns) - 1) // 2
+    def _found(self) -> tuple[FoundColumn, ...]:
+        return tuple(column for column in self.columns if isinstance(column, FoundColumn))
+
+    @property
+    def _target(self) -> int | None:
+        return None if self.target is None else [column.name for column in self.columns].index(self.target)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        """The most cells that each column can have."""
+        return tuple(MOST_SHOWN + 1 if isinstance(column, FoundColumn) else column.size for column in self.columns)
 
     def count(self, relation: Relation) -> Counted:
+        """The rows by their cells, in columns that are known before; a look lets the engine see the others too."""
+        for column in self._found:
+            answer(key_question(relation, self.unit, column.name))
         return count_cells(relation, self.unit, self.columns)
 
-    def noises(self, budget: Budget) -> dict[str, ResidualNoise]:
+    def noises(self, budget: Budget) -> Noises:
         """The noise of each stage for a budget: fixed before data are read."""
         reach, _ = reach_of(self.unit, self.relation)
-        grouped = sorted(min(column.size, 2 * MOST_GROUPS) for column in self.columns)
-        largest = max(*(column.size for column in self.columns), math.prod(grouped[-2:]))
+        grouped = sorted(min(size, 2 * MOST_GROUPS) for size in self._sizes)
+        largest = max(*self._sizes, math.prod(grouped[-2:]))
         finest = 1 << max(12, math.ceil(math.log2(FINEST * largest * reach / math.sqrt(LEAST))))
-        parts = list(STAGES.values())
-        resolution, multipliers = fit_resolution(budget, parts, resolution=finest, coordinates=self._numbers)
-        found = {
-            stage: ResidualNoise(multiplier, reach, resolution, self._numbers)
-            for stage, multiplier in zip(STAGES, multipliers, strict=True)
-        }
-        distance_deviation(found["distances"], self._pairs)  # refuses, before anything is paid, what cannot be measured
-        return found
+        return plan_noises(budget, reach, self._numbers, columns=len(self.columns), found=len(self._found),
+                           finest=finest)  # fmt: skip
 
     def measurement_for(
         self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
@@ -211,59 +240,28 @@ class SynthesisQuestion(Shown, Ask):
 
         def step(state: None, data: Source | None, ask: object, rng: Rng) -> tuple[dict[str, Any], None]:
             del ask
-            counted = self.count(self.rows(data))
-            return self._measure(counted, noises, rng), state
+            relation = self.rows(data)
+            shown = self._find_keys(relation, noises, rng)
+            columns = fill_columns(self.columns, shown)
+            counted = count_cells(relation, self.unit, columns)
+            released = measure_stages(columns, counted, noises.stages, self.method, rng, target=self._target)
+            return (released | {"keys": shown} if shown else released), state
 
+        more = [] if self.target is None else [self.target]  # questions without one are known as they always were
         return Measurement(
             unit=self.unit,
-            event=compose([(noise.event, 1) for noise in noises.values()]),
+            event=noises.event,
             step=step,
             name=f"synthetic table of {len(self.columns)} columns",
-            question=fingerprint_synthesis(self.relation, self.unit, self.columns, self.method),
+            question=fingerprint_synthesis(self.relation, self.unit, self.columns, self.method, *more),
             delta=budget.delta or None if budget.rho is None else None,
         )
 
-    def _measure(self, counted: Counted, noises: Mapping[str, ResidualNoise], rng: Rng) -> dict[str, Any]:
-        """All stages, one after the other: what leaves is residuals, and the groups that follow from them."""
-        multiplier = self._whole_multiplier(noises)
-        first = design_oneways(self.columns)
-        one = noises["one-ways"].measure(first.axes, first.shares, _counts(first, counted), rng)
-        first_look = pack(one.residuals)
-        compared, told, one, far = self._compare(one, counted, noises["distances"], rng)
-        second = design_pairs(self.columns, one, multiplier, method=self.method, distances=far)
-        two = noises["pairs"].measure(second.axes, second.shares, _counts(second, counted), rng)
-        both = combine(one, two)
-        third = design_fine(self.columns, second, both, multiplier)
-        three = noises["fine"].measure(third.axes, third.shares, _counts(third, counted), rng)
-        look = look_design(second)
-        seen = noises["look"].measure(look.axes, look.shares, _counts(look, counted), rng)
-        return {
-            "one-ways": first_look, "distances": told, "pairs": pack(two.residuals), "fine": pack(three.residuals),
-            "look": pack(seen.residuals), "method": second.method,
-            "designs": {stage: describe_design(design) for stage, design in
-                        (("distances", compared), ("pairs", second), ("fine", third))},
-        }  # fmt: skip
-
-    def _compare(
-        self, one: Measured, counted: Counted, noise: ResidualNoise, rng: Rng
-    ) -> tuple[Design, Reals, Measured, Distances | None]:
-        """The second stage: its design, what it released, all that is known of one-ways, and distances if there are."""
-        deviation = distance_deviation(noise, self._pairs)
-        design = design_distances(self.columns, one, self._whole_multiplier_of(noise, "distances"), deviation,
-                                  method=self.method)  # fmt: skip
-        counts = _counts(design, counted)
-        if design.shares:
-            again = noise.measure(design.axes, design.shares, counts, rng)
-            return design, pack(again.residuals), combine(one, again), None
-        values = measure_distances(noise, expect_independence(self.columns, design, one), counts, rng)
-        return design, values, one, read_distances(self.columns, one, values, deviation)
-
-    def _whole_multiplier(self, noises: Mapping[str, ResidualNoise]) -> float:
-        """The multiplier of all stages together, times what one unit counts for."""
-        return self._whole_multiplier_of(noises["pairs"], "pairs")
-
-    def _whole_multiplier_of(self, noise: ResidualNoise, stage: str) -> float:
-        return noise.multiplier * math.sqrt(STAGES[stage]) * noise.reach
+    def _find_keys(self, relation: Relation, noises: Noises, rng: Rng) -> dict[str, list[object]]:
+        """The values that are bought from the data."""
+        if noises.keys is None:
+            return {}
+        return find_keys(noises.keys, relation, self.unit, [column.name for column in self._found], rng)
 
     def forecast(
         self,
@@ -284,26 +282,29 @@ class SynthesisQuestion(Shown, Ask):
             confidence: how often the noise stays within an error bar.
         """
         noises = self.noises(Budget(epsilon=epsilon, delta=delta, rho=rho))
-        grain, first = grain_of(self.unit, self.relation), design_oneways(self.columns)
+        columns = tuple(column.guess() if isinstance(column, FoundColumn) else column for column in self.columns)
+        grain, first = grain_of(self.unit, self.relation), design_oneways(columns)
         quantile = gaussian_width(2.0**30, strict_probability("confidence", confidence)) / 2.0**30
-        deviations = noises["one-ways"].deviations(first.axes, first.shares)
+        deviations = noises.stages["one-ways"].deviations(first.axes, first.shares)
         found: dict[str, Any] = {
             "cell of a column": {
                 column.name: quantile * deviations[((place, 1),)] / grain * math.sqrt(1 - 1 / column.size)
-                for place, column in enumerate(self.columns)
+                for place, column in enumerate(columns)
                 if column.size > 1
             },
             "number of rows": quantile * deviations[()] / grain,
         }
+        if noises.keys is not None:
+            found["values shown from"] = noises.keys.least_count / grain
         if rows is not None:
             even: dict[Term, Reals] = {(): np.array(float(rows) * grain)}
             even.update({term: np.zeros(cells_of(first.axes, term)) for term in first.shares if term})
-            design = design_pairs(
-                self.columns, Measured(first.axes, even, deviations), self._whole_multiplier(noises), method=self.method
-            )
+            whole = whole_multiplier(noises.stages["pairs"], "pairs")
+            design = design_pairs(columns, Measured(first.axes, even, deviations), whole, method=self.method,
+                                  target=self._target)  # fmt: skip
             found["method"] = design.method
             found["groups"] = {
-                column.name: int(groups.max()) + 1 for column, groups in zip(self.columns, design.groups, strict=True)
+                column.name: int(groups.max()) + 1 for column, groups in zip(columns, design.groups, strict=True)
             }
         return found
 
@@ -335,57 +336,16 @@ class SynthesisQuestion(Shown, Ask):
     def read(
         self,
         value: Mapping[str, Any],
-        noises: Mapping[str, ResidualNoise],
+        noises: Noises,
         *,
         receipt: Receipt | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Synthetic:
         """The synthetic table that follows from what was released: post-processing, the same every time."""
-        grain, first = grain_of(self.unit, self.relation), design_oneways(self.columns)
-        designs = {stage: read_design(self.columns, plain) for stage, plain in value["designs"].items()}
-        second, third = designs["pairs"], designs["fine"]
-        measured = _in_rows(noises["one-ways"], first, value["one-ways"], grain)
-        for stage, design in designs.items():
-            if design.shares:
-                measured = combine(measured, _in_rows(noises[stage], design, value[stage], grain))
-        look = _in_rows(noises["look"], look_design(second), value["look"], grain)
-        model = fit_model(self.columns, third, measured, progress=progress)
+        columns = fill_columns(self.columns, value.get("keys", {}))
+        design, measured, look = read_stages(columns, value, noises.stages, grain_of(self.unit, self.relation))
         return Synthetic(
-            columns=self.columns, derived=dict(self.derived), never=self.never, count_of_rows=self.count_of_rows,
-            model=model, measured=measured, look=look, design=third, receipt=receipt, unit=self.unit,
+            columns=columns, derived=dict(self.derived), never=self.never, count_of_rows=self.count_of_rows,
+            model=fit_model(columns, design, measured, progress=progress), measured=measured, look=look, design=design,
+            receipt=receipt, unit=self.unit,
         )  # fmt: skip
-
-
-def look_design(design: Design) -> Design:
-    """The second look: pairs in groups and the total, or one-ways where there are no pairs."""
-    shares = {term: share for term, share in design.shares.items() if len(term) == 2 or not term}
-    if len(shares) < 2:
-        shares = dict(design.shares)
-    return Design(design.axes, shares, design.groups, design.fine, design.method)
-
-
-def _counts(design: Design, counted: Counted) -> Counts:
-    """The exact tables of a design's axes."""
-    known: dict[int, Wholes] = {}
-
-    def cells(number: int) -> Wholes:
-        if number not in known:
-            known[number] = design.cells(number, counted.cells)
-        return known[number]
-
-    def counts(numbers: tuple[int, ...]) -> Wholes:
-        if not numbers:
-            return counted.marginal(())
-        sizes = tuple(design.axes[number].size for number in numbers)
-        return counted.table([cells(number) for number in numbers], sizes)
-
-    return counts
-
-
-def _in_rows(noise: ResidualNoise, design: Design, whole: Reals, grain: int) -> Measured:
-    axes: tuple[Axis, ...] = design.axes
-    deviations = noise.deviations(axes, design.shares)
-    residuals = unpack(np.asarray(whole, np.float64), axes, list(deviations))
-    return Measured(
-        axes, {t: table / grain for t, table in residuals.items()}, {t: d / grain for t, d in deviations.items()}
-    )

@@ -18,16 +18,16 @@ from mosha.core.names.extras import load_guest
 from mosha.core.number import positive_integer
 from mosha.core.showing import Card, Shown
 from mosha.noise import secure
-from mosha.synth.balancing import balance_rows
 from mosha.synth.computing import arrow_table
 from mosha.synth.conditions import decode_cells, derive_columns, find_broken_rows
-from mosha.synth.drawing import draw_cells
 from mosha.synth.fitted import Fitted
 from mosha.synth.grading import certified_count
 from mosha.synth.margins import Estimate, selection_of
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Wholes
-from mosha.synth.model import seed_of
+from mosha.synth.modelling.balancing import balance_rows
+from mosha.synth.modelling.drawing import draw_cells
+from mosha.synth.modelling.model import seed_of
 from mosha.synth.report import Report, make_report
 from mosha.synth.saving import save_table
 from mosha.synth.workload import MarginalsQuestion
@@ -37,11 +37,6 @@ __all__ = ["Synthetic"]
 
 TRIES = 20
 """How often rows that meet a condition of `never` are drawn again before that is given up."""
-
-WARNING = (
-    "Do not compute confidence intervals from synthetic rows as if they were real ones: they would be too narrow. "
-    "Answers that are certified have error bars; modelled ones have none."
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -28,9 +28,11 @@ from mosha.synth.measuring.axis import Axis, Reals
 from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys, coded_column
 from mosha.synth.measuring.counting import Counted, count_cells, grain_of, reach_of
 from mosha.synth.measuring.planning import Workload, best_shares
-from mosha.synth.measuring.residuals import Measured, ResidualNoise, Term, cells_of
-from mosha.synth.paying import Ask, epsilon_for, fit_resolution, make_question_card, pack, unpack
+from mosha.synth.measuring.residuals import Measured, ResidualNoise, Term, cells_of, pack, unpack
+from mosha.synth.measuring.selection import found_column
+from mosha.synth.paying import Ask, epsilon_for, fit_resolution, make_question_card
 from mosha.tables import Budget, Table
+from mosha.tables.table import is_from_data
 
 __all__ = ["MOST_NUMBERS", "MarginalsQuestion", "ask_marginals", "coded_columns"]
 
@@ -51,8 +53,12 @@ def coded_columns(
     bins: Bins | None,
     hierarchy: Hierarchy | None,
     nulls: Iterable[str] | None,
+    may_find: bool = False,
 ) -> tuple[CodedColumn, ...]:
-    """The columns of a release with their cells; what the table's declaration says need not be said again."""
+    """The columns of a release with their cells; what the table's declaration says need not be said again.
+
+    Where it `may_find` them, the values of columns with keys "from_data" are to be bought.
+    """
     for word, given in (("keys", keys), ("between", between), ("bins", bins), ("hierarchy", hierarchy)):
         if given is not None and not isinstance(given, Mapping):
             raise InvalidParameter("synth.not_by_column", parameter=word, spent="nothing")
@@ -73,8 +79,9 @@ def coded_columns(
     if person in named:
         raise InvalidParameter("synth.person_column", parameter="columns", column=person, spent="nothing")
     missing = set(named) if nulls is None else set(nulls)
+    found = {name for name in named if may_find and is_from_data(keys.get(name))}
     return tuple(
-        coded_column(
+        found_column(name, schema[name], (hierarchy or {}).get(name)) if name in found else coded_column(
             name, schema, keys=keys.get(name), between=between.get(name) if name not in keys else None,
             bins=(bins or {}).get(name), hierarchy=(hierarchy or {}).get(name), missing=name in missing,
         )

@@ -255,7 +255,7 @@ class Table(Shown, FrameVerbs):
 
         Args:
             options: see `mosha.synth.ask_synthesis`: keys, between, columns, derived, never, hierarchy, rows, bins,
-                nulls, method. What the declaration says need not be said again.
+                nulls, method, target. What the declaration says need not be said again.
         """
         return _load_synth().ask_synthesis(self, **options)
 

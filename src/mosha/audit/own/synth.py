@@ -8,6 +8,7 @@ from typing import Any
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.own.tables import rows_of
 from mosha.audit.registry import Entry
+from mosha.core.guarantee import Approx
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.tables import Table, protect
@@ -31,12 +32,38 @@ def show_numbers(value: Mapping[str, Any]) -> list[float]:
     return [float(number) for stage in stages if stage in value for number in value[stage]]
 
 
+def show_values(value: Mapping[str, Any]) -> list[float]:
+    """What an outsider sees first of a release whose values come from the data: which ones, and how many rows."""
+    return [*(float(known in value["keys"]["g"]) for known in ("a", "b", "odd")), float(value["one-ways"][0])]
+
+
 def _entry(name: str, ask: Callable[[Table], Any], unit: Unit, pairs: Sequence[Proposal]) -> Entry:
     def build() -> Measurement:
         measurement: Measurement = ask(protect(rows_of(CROWD), unit=unit)).measurement_for(rho=0.5)
         return measurement.map(show_numbers)
 
     return Entry(f"synth: {name}", build, tuple(pairs), "synth")
+
+
+def _values_entry() -> Entry:
+    """One row whose value nobody else has; a large delta, so that an attack would see it shown too often."""
+
+    def build() -> Measurement:
+        table = protect(rows_of(CROWD), unit=Row())
+        question = table.synthesize(**{**WORDS, "keys": {"g": "from_data"}})
+        measurement: Measurement = question.measurement_for(epsilon=1, delta=0.2)
+        return measurement.map(show_values)
+
+    alone = [_pair("one row with a value of its own", [("odd", "odd", 8.0)])]
+    return Entry(
+        "synth: synthetic table, values from the data", build, tuple(alone), "synth", {"claim": Approx(1, 0.2)}
+    )
+
+
+def _link(table: Table) -> Any:
+    """The same rows as persons and as their rows."""
+    rows = table.synthesize(columns=["x"], between=WORDS["between"], bins=WORDS["bins"], nulls=[])
+    return table.synthesize(columns=["g"], keys=WORDS["keys"], nulls=[]).link(rows, at_most=3)
 
 
 def own_entries() -> list[Entry]:
@@ -59,4 +86,6 @@ def own_entries() -> list[Entry]:
         _entry("synthetic table, tree", lambda t: t.synthesize(**WORDS, method="tree"), Row(), added),
         _entry("synthetic table, persons", lambda t: t.synthesize(**WORDS), PEOPLE, many),
         _entry("synthetic table, rows per person", lambda t: t.synthesize(**WORDS, rows_per_person=3), PEOPLE, many),
+        _entry("persons and their rows", _link, PEOPLE, many),
+        _values_entry(),
     ]

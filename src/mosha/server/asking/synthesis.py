@@ -25,7 +25,7 @@ __all__ = ["MOST_ROWS", "build_synthesis", "draw_file", "forecast_synthesis", "s
 MOST_ROWS = 1_000_000
 SHOWN = 20
 _OPTIONS: dict[str, type[Any]] = {"columns": list, "keys": dict, "between": dict, "bins": dict, "hierarchy": dict}
-_OPTIONS |= {"nulls": list, "rows": int, "rows_per_person": int, "method": str}
+_OPTIONS |= {"nulls": list, "rows": int, "rows_per_person": int, "method": str, "target": str}
 
 
 def build_synthesis(table: Table, said: object) -> SynthesisQuestion:

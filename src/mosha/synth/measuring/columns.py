@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,14 @@ from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.synth.measuring.axis import Axis, binary_axis, flat_axis, tree_of_groups
 
-__all__ = ["MOST_CELLS", "Between", "Bins", "CodedColumn", "Hierarchy", "Keys", "coded_column"]
+__all__ = ["MOST_CELLS", "Between", "Bins", "CodedColumn", "Hierarchy", "Keys", "coded_column", "coded_keys"]
 
 MOST_CELLS = 10_000
 """A column with more cells than this would be noise alone."""
 
 USUAL_BINS = 100
 Labels = NDArray[np.object_]
-Keys = Mapping[str, Sequence[object]]
+Keys = Mapping[str, Sequence[object] | Literal["from_data"]]
 Between = Mapping[str, tuple[object, object]]
 Bins = Mapping[str, int | Sequence[float]]
 Hierarchy = Mapping[str, Mapping[object, object]]
@@ -82,6 +83,8 @@ class CodedColumn:
 
     def _code_of_keys(self, other: Expression) -> Expression:
         keys, column = self.labels[: self.known_cells], col(self.name)
+        if not keys:
+            return when(column.is_null(), 0).else_(0)
         whole = self.kind is Type.INTEGER and all(isinstance(key, int) for key in keys)
         if whole and list(keys) == list(range(keys[0], keys[0] + len(keys))):  # type: ignore[operator, call-overload]
             return when(column.between(keys[0], keys[-1]), column - keys[0]).else_(other)
@@ -162,7 +165,7 @@ def coded_column(
     if keys is None and kind is Type.BOOLEAN:
         keys = (False, True)
     if keys is not None:
-        return _by_keys(name, kind, keys, hierarchy, missing=missing)
+        return coded_keys(name, kind, keys, hierarchy, missing=missing)
     if between is None and not isinstance(bins, Sequence):
         code = "synth.no_range" if kind.numeric or kind.temporal else "synth.no_keys"
         raise Unbounded(code, parameter="between" if kind.numeric or kind.temporal else "keys", column=name)
@@ -174,9 +177,10 @@ def coded_column(
     return CodedColumn(name, kind, (*labels, *([None] if missing else [])), tuple(edges), groups, missing)
 
 
-def _by_keys(
+def coded_keys(
     name: str, kind: Type, keys: Sequence[object], hierarchy: Mapping[object, object] | None, *, missing: bool
 ) -> CodedColumn:
+    """A column by a list of its values."""
     if isinstance(keys, str | bytes) or not hasattr(keys, "__iter__"):
         raise InvalidParameter("synth.keys_not_listed", parameter="keys", column=name)
     few = list(itertools.islice(keys, MOST_CELLS + 2))

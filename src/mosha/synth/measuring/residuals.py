@@ -25,7 +25,7 @@ from mosha.exact.grid import add_noise, clamp_steps, enlarge_scale
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 from mosha.synth.measuring.axis import Axis, Reals
 
-__all__ = ["Measured", "ResidualNoise", "Term", "cells_of", "marginal_of", "residual_of"]
+__all__ = ["Measured", "ResidualNoise", "Term", "cells_of", "marginal_of", "pack", "residual_of", "unpack"]
 
 Term = tuple[tuple[int, int], ...]
 """Columns with their levels, by the number of the column."""
@@ -230,3 +230,20 @@ def marginal_of(axes: Sequence[Axis], residuals: Mapping[Term, Reals], columns: 
             spread = axes[column].spread(spread, levels.get(column, 0), place)
         total += spread
     return total
+
+
+def pack(residuals: Mapping[Term, Reals]) -> Reals:
+    """Residuals as one array, which every book keeps."""
+    flat = [np.asarray(table, np.float64).reshape(-1) for table in residuals.values()]
+    return np.concatenate(flat) if flat else np.zeros(0)
+
+
+def unpack(whole: Reals, axes: Sequence[Axis], terms: Sequence[Term]) -> dict[Term, Reals]:
+    """The residuals that `pack` put together, for these terms in this order."""
+    found, first = {}, 0
+    for term in terms:
+        size = cells_of(axes, term)
+        shape = [axes[column].nodes(level) for column, level in term]
+        found[term] = np.array(whole[first : first + size]).reshape(shape)
+        first += size
+    return found

@@ -14,12 +14,12 @@ from typing import Literal, cast
 
 import numpy as np
 
-from mosha.synth.choosing import DENSE, Distances, Pair, choose_pairs, explained_distance, span_tree
 from mosha.synth.measuring.axis import Axis, Reals, flat_axis
 from mosha.synth.measuring.columns import CodedColumn, Wholes
 from mosha.synth.measuring.residuals import Measured, Term
-from mosha.synth.mixture import PairTarget, shrink_towards_independence
-from mosha.synth.oneways import clean_counts, group_cells
+from mosha.synth.modelling.choosing import DENSE, Distances, Pair, choose_pairs, explained_distance, span_tree
+from mosha.synth.modelling.mixture import PairTarget, shrink_towards_independence
+from mosha.synth.modelling.oneways import clean_counts, group_cells
 
 __all__ = [
     "MOST_GROUPS",
@@ -67,7 +67,9 @@ Where pairs have fewer groups than `FEW_GROUPS`, the budget is better spent on m
 COMPARED, MOST_DOUBT, LOST = 8, 0.2, 3.0
 """Groups of a column in which distances are taken; with more noise than this share of all rows they say nothing."""
 
-LEAST_SHARE = 1e-5
+LEAST_SHARE, FOR_TARGET = 1e-5, 6.0
+"""No term has less of its stage; pairs with a declared target have so many times the share of others."""
+
 Method = Literal["independent", "tree", "selected pairs", "all pairs"]
 """What the rule chose."""
 
@@ -253,6 +255,7 @@ def design_pairs(
     *,
     method: Choice = "automatic",
     distances: Distances | None = None,
+    target: int | None = None,
 ) -> Design:
     """The third stage: pairs in groups, and one-ways once more, each with what helps most.
 
@@ -262,11 +265,14 @@ def design_pairs(
         multiplier: of the whole budget, times what one unit counts for.
         method: "independent" measures one-ways alone; "automatic" decides.
         distances: of all pairs from independence, where they were measured: pairs are chosen by them.
+        target: a column whose pairs are always measured, and more accurately than others.
     """
     total, shares = clean_oneways(columns, measured)
     chosen, name = list(itertools.combinations(range(len(columns)), 2)), "all pairs"
     if distances is not None:
         chosen = choose_pairs(distances, len(columns), is_tree=method == "tree", is_asked=method != "automatic")
+        if target is not None and method != "tree":
+            chosen = sorted({*chosen, *(pair for pair in distances.values if target in pair)})
         name = "tree" if len(span_tree(chosen, len(columns))) == len(chosen) else "selected pairs"
         name = name if method == "automatic" else method
         if len(chosen) > DENSE * len(columns):
@@ -287,7 +293,8 @@ def design_pairs(
                       "independent")  # fmt: skip
     groups = _fit_groups(columns, shares, total, most)
     axes = axes_of(columns, groups, whole)
-    raw = _pair_shares(axes, [(len(columns) + a, len(columns) + b) for a, b in chosen])
+    raw = _pair_shares(axes, [(len(columns) + a, len(columns) + b) for a, b in chosen],
+                       None if target is None else len(columns) + target)  # fmt: skip
     found = _present_shares(columns, measured, 1 - for_pairs)
     found.update({term: for_pairs * share for term, share in raw.items()})
     return Design(axes, found, groups, whole, cast("Method", name))
@@ -309,13 +316,14 @@ def _hierarchy(column: CodedColumn) -> Wholes | None:
     return None if column.groups is None else np.asarray(column.groups, np.int64)
 
 
-def _pair_shares(axes: Sequence[Axis], pairs: Sequence[tuple[int, int]]) -> dict[Term, float]:
+def _pair_shares(axes: Sequence[Axis], pairs: Sequence[Pair], target: int | None = None) -> dict[Term, float]:
     """Larger tables a little more accurately: deviations inverse to the cube root of their number of cells."""
     raw = {}
     for a, b in pairs:
         if axes[a].size > 1 and axes[b].size > 1:
             cells = axes[a].size * axes[b].size
-            raw[((a, 1), (b, 1))] = (1 - 1 / axes[a].size) * (1 - 1 / axes[b].size) * cells ** (2 / 3)
+            share = (1 - 1 / axes[a].size) * (1 - 1 / axes[b].size) * cells ** (2 / 3)
+            raw[((a, 1), (b, 1))] = share * (FOR_TARGET if target in {a, b} else 1.0)
     total = sum(raw.values()) or 1.0
     return {term: max(share / total, LEAST_SHARE) for term, share in raw.items()}
 

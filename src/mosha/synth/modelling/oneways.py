@@ -9,11 +9,10 @@ import math
 
 import numpy as np
 
-from mosha.synth.margins import nearest_counts
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Wholes
 
-__all__ = ["clean_counts", "group_cells"]
+__all__ = ["clean_counts", "group_cells", "nearest_counts"]
 
 THRESHOLD = 2.5
 """Differences of neighbouring averages below so many deviations of their noise are taken for noise."""
@@ -83,3 +82,18 @@ def group_cells(counts: Reals, most: int, *, ordered: bool, hierarchy: Wholes | 
         groups[cell] = group
         held += weight
     return groups
+
+
+def nearest_counts(table: Reals) -> Reals:
+    """The nearest table, in the l2 norm, without negative cells and with the same sum (zeros where that is negative).
+
+    >>> nearest_counts(np.array([3.0, 1.0, -1.0])).tolist()
+    [2.5, 0.5, 0.0]
+    """
+    values, total = np.asarray(table, np.float64).reshape(-1), float(table.sum())
+    if total <= 0:
+        return np.zeros(table.shape)
+    falling = np.sort(values)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
+    shift = excess[np.nonzero(falling > excess)[0][-1]]
+    return np.asarray(np.maximum(values - shift, 0.0).reshape(table.shape), np.float64)

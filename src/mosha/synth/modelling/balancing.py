@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.synth.measuring.columns import Wholes
-from mosha.synth.model import Model
+from mosha.synth.modelling.model import Model
 
 __all__ = ["balance_rows"]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.synth.choosing import complete_pairs
-from mosha.synth.design import Design, clean_oneways, pair_targets
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import CodedColumn, Wholes
 from mosha.synth.measuring.residuals import Measured
-from mosha.synth.mixture import Mixture, assume_independence, fit_mixture
+from mosha.synth.modelling.choosing import complete_pairs
+from mosha.synth.modelling.design import Design, clean_oneways, pair_targets
+from mosha.synth.modelling.mixture import Mixture, assume_independence, fit_mixture
 
 __all__ = ["Model", "fit_model"]
 

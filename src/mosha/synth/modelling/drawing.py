@@ -12,30 +12,41 @@ import numpy as np
 
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Wholes
-from mosha.synth.model import Model
+from mosha.synth.modelling.model import Model
 
-__all__ = ["draw_cells"]
+__all__ = ["draw_cells", "draw_column", "draw_components"]
 
 
 def draw_cells(
     model: Model, rows: int, generator: np.random.Generator, selections: Mapping[int, Reals] | None = None
 ) -> list[Wholes]:
     """The cells of `rows` rows in every column; with `selections`, of rows that lie in chosen cells."""
+    owner, chosen = draw_components(model, rows, generator, selections), selections or {}
+    found = [draw_column(model, place, owner, generator, chosen.get(place)) for place in range(len(model.groups))]
+    order = generator.permutation(rows)
+    return [cells[order] for cells in found]
+
+
+def draw_components(
+    model: Model, rows: int, generator: np.random.Generator, selections: Mapping[int, Reals] | None = None
+) -> Wholes:
+    """The component of each of `rows` rows, in ascending order."""
     weights = np.full(len(model.mixture.parts), 1.0) if not selections else model.chance(selections)
     if weights.sum() <= 0:
         weights = np.ones(len(weights))
-    owner = _systematic(weights / weights.sum(), rows, generator)
-    found = []
-    for place, groups in enumerate(model.groups):
-        if selections and place in selections:
-            inside = model.column(place) * selections[place]
-            inside = np.where(inside.sum(axis=1, keepdims=True) > 0, inside, selections[place])
-            found.append(_within(inside / inside.sum(axis=1, keepdims=True), owner, generator))
-            continue
-        group = _within(np.asarray(model.mixture.column(place), np.float64), owner, generator)
-        found.append(_cells(group, groups, model.inside[place], generator))
-    order = generator.permutation(rows)
-    return [cells[order] for cells in found]
+    return _systematic(weights / weights.sum(), rows, generator)
+
+
+def draw_column(
+    model: Model, place: int, owner: Wholes, generator: np.random.Generator, selection: Reals | None = None
+) -> Wholes:
+    """A cell of one column for each row, by its component; `owner` ascends. A `selection` names the cells it may be."""
+    if selection is not None:
+        inside = model.column(place) * selection
+        inside = np.where(inside.sum(axis=1, keepdims=True) > 0, inside, selection)
+        return _within(inside / inside.sum(axis=1, keepdims=True), owner, generator)
+    group = _within(np.asarray(model.mixture.column(place), np.float64), owner, generator)
+    return _cells(group, model.groups[place], model.inside[place], generator)
 
 
 def _systematic(shares: Reals, count: int, generator: np.random.Generator) -> Wholes:
