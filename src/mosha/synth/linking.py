@@ -7,14 +7,15 @@ persons: whatever it says of the second table it says of a row picked at random 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from mosha.connect.language.cases import when
 from mosha.connect.language.expression import Expression, col
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.person_steps import Pick, Summary, SummaryColumn
 from mosha.connect.plan.relation import Relation
+from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
@@ -25,13 +26,44 @@ from mosha.core.unit import Person
 from mosha.synth.linked import LinkedTables
 from mosha.synth.measuring.columns import MOST_CELLS, CodedColumn
 from mosha.synth.measuring.selection import FoundColumn
+from mosha.synth.synthetic import Synthetic
 
-if TYPE_CHECKING:
-    from mosha.synth.synthesis import SynthesisQuestion
-
-__all__ = ["LinkedQuestion", "link_questions"]
+__all__ = ["LinkedQuestion", "join_questions"]
 
 _COUNTED = "mosha_rows_of_person"
+
+
+class TableQuestion(Protocol):
+    """What is needed of a question for a synthetic table."""
+
+    @property
+    def relation(self) -> Relation: ...
+    @property
+    def unit(self) -> Any: ...
+    @property
+    def account(self) -> Account | None: ...
+    @property
+    def columns(self) -> tuple[CodedColumn, ...]: ...
+    @property
+    def derived(self) -> Mapping[str, Expression]: ...
+    @property
+    def never(self) -> tuple[Expression, ...]: ...
+
+    def make_card(self) -> Card: ...
+    def forecast(
+        self, *, epsilon: float | None, delta: float, rho: float | None, rows: float | None, confidence: float
+    ) -> dict[str, Any]: ...
+    def measurement_for(self, *, epsilon: float | None, delta: float, rho: float | None) -> Measurement: ...
+    def release(
+        self,
+        *,
+        epsilon: float | None,
+        delta: float,
+        rho: float | None,
+        key: str | None,
+        deadline: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> Synthetic: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +107,10 @@ def _link_column(column: CodedColumn, counted: str) -> CodedColumn:
     )
 
 
-def link_questions(persons: SynthesisQuestion, rows: SynthesisQuestion, *, at_most: int, count: str) -> LinkedQuestion:
-    """One question about both tables, paid from the account of the first."""
+def join_questions(
+    persons: TableQuestion, rows: TableQuestion, *, at_most: int, count: str
+) -> tuple[Relation, tuple[CodedColumn, ...]]:
+    """The joined table of both questions and its columns; refused where they do not belong together."""
     most, counted = positive_integer("at_most", at_most), str(count)
     if most >= MOST_CELLS:
         raise InvalidParameter("synth.too_many_cells", parameter="at_most", column=counted, cells=most, most=MOST_CELLS)
@@ -93,12 +127,10 @@ def link_questions(persons: SynthesisQuestion, rows: SynthesisQuestion, *, at_mo
         raise InvalidParameter("synth.linked_same_columns", parameter="columns", spent="nothing")
     column = CodedColumn(counted, Type.INTEGER, tuple(range(most + 1)), missing=False)
     columns = (*persons.columns, column, *(_link_column(c, counted) for c in rows.columns))
-    relation = _join_tables(persons, rows, counted, most)
-    whole = replace(persons, relation=relation, columns=columns, derived={}, never=())
-    return LinkedQuestion(whole=whole, persons=persons, rows=rows)
+    return _join_tables(persons, rows, counted, most), columns
 
 
-def _join_tables(persons: SynthesisQuestion, rows: SynthesisQuestion, counted: str, most: int) -> Relation:
+def _join_tables(persons: TableQuestion, rows: TableQuestion, counted: str, most: int) -> Relation:
     """Every person beside each of their rows, and beside nothing where there are none, with the number of rows.
 
     Guarantee:
@@ -138,9 +170,9 @@ class LinkedQuestion(Shown):
     3
     """
 
-    whole: SynthesisQuestion
-    persons: SynthesisQuestion
-    rows: SynthesisQuestion
+    whole: TableQuestion
+    persons: TableQuestion
+    rows: TableQuestion
 
     def make_card(self) -> Card:
         """What is asked, of whom."""

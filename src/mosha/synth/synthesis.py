@@ -25,7 +25,7 @@ from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.conditions import check_conditions
-from mosha.synth.linking import LinkedQuestion, link_questions
+from mosha.synth.linking import LinkedQuestion, join_questions
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys
 from mosha.synth.measuring.counting import (
@@ -176,10 +176,14 @@ class SynthesisQuestion(Shown, Ask):
         >>> unit = mosha.Person("who")
         >>> patients = mosha.protect({"who": ["a", "b"], "sex": ["F", "M"]}, unit=unit)
         >>> visits = mosha.protect({"who": ["a", "a"], "ward": ["A", "B"]}, unit=unit)
-        >>> patients.synthesize(keys={"sex": ["F", "M"]}).link(visits.synthesize(keys={"ward": ["A", "B"]}), at_most=5)
-        LinkedQuestion(sex, rows_per_person, ward, unit=Person(column='who'))
+        >>> question = patients.synthesize(keys={"sex": ["F", "M"]}).link(
+        ...     visits.synthesize(keys={"ward": ["A", "B"]}), at_most=5)
+        >>> [column.name for column in question.whole.columns]
+        ['sex', 'rows_per_person', 'ward']
         """
-        return link_questions(self, rows, at_most=at_most, count=count)
+        relation, columns = join_questions(self, rows, at_most=at_most, count=count)
+        whole = replace(self, relation=relation, columns=columns, derived={}, never=())
+        return LinkedQuestion(whole=whole, persons=self, rows=rows)
 
     def __post_init__(self) -> None:
         if self._numbers > MOST_NUMBERS:
