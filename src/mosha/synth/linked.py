@@ -81,7 +81,11 @@ class LinkedTables(Shown):
         return self.whole.receipt
 
     def given(self, **chosen: object) -> LinkedTables:
-        """The same model among persons with these values, as `Synthetic.given`; of the first table and the count."""
+        """The same model among persons with these values.
+
+        Args:
+            chosen: columns of the first table, or the number of rows, with a value, a list of values or a range.
+        """
         found = replace(self, whole=self.whole.given(**chosen))
         if any(place > self.width for place in found.whole.chosen):
             raise InvalidParameter("synth.given_of_rows", parameter="chosen")

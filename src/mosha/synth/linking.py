@@ -199,7 +199,13 @@ class LinkedQuestion(Shown):
     def measurement_for(
         self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
     ) -> Measurement:
-        """What a release for this budget would run."""
+        """What a release for this budget would run.
+
+        Args:
+            epsilon: the price, with
+            delta: as for `release`; or
+            rho: the price in zero-concentrated differential privacy.
+        """
         return self.whole.measurement_for(epsilon=epsilon, delta=delta, rho=rho)
 
     def release(
