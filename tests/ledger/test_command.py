@@ -146,7 +146,7 @@ def test_reading_commands_begin_no_book(book, mosha_ledger, tmp_path):
 def test_verify_is_content_with_an_honest_book(visits, mosha_ledger):
     head = spend(visits)
     code, out, _ = mosha_ledger("verify", visits)
-    assert (code, out) == (0, f"The book is well. 4 rows, head {head}\n")
+    assert (code, out) == (0, f"The book is intact: 4 rows, head {head}\n")
     assert mosha_ledger("verify", visits, "--head", head, "--json")[0] == 0
 
 

@@ -271,7 +271,7 @@ class Ledger(Shown, Book):
             keys: keys that rows were written with, besides the one that the ledger was opened with.
             since: `report.checkpoint` of an earlier verification, or the file that keeps it, outside of the book: only
                 later rows are read. Signed with the key where there is one.
-            keep: write the file `since` anew where the book is well; it need not be there yet.
+            keep: write the file `since` anew where the book is intact; it need not be there yet.
         """
         known = [LedgerKey.of(key) for key in keys]
         return verify_book(self._storage, head=head, keys=known, since=since, keep=keep)

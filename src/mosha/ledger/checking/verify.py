@@ -79,7 +79,7 @@ class Report:
         return not self.problems
 
     def __bool__(self) -> bool:
-        """Whether the book is well: `if ledger.verify(): ...` asks what it seems to ask."""
+        """Whether the book is intact: `if ledger.verify(): ...` asks what it seems to ask."""
         return self.ok
 
     def to_dict(self) -> dict[str, Any]:
