@@ -52,13 +52,17 @@ def test_a_release_asks_the_engine_once(name, arrow, tmp_path, request, monkeypa
     """One statement for all stages: four looks at the data would be four chances for it to change in between."""
     from mosha.synth.measuring import counting
 
-    asked, honest = [], counting.answer
+    asked = []
 
-    def count_questions(question):
-        asked.append(question)
-        return honest(question)
+    def count_questions(honest):
+        def ask(question, *more):
+            asked.append(question)
+            return honest(question, *more)
 
-    monkeypatch.setattr(counting, "answer", count_questions)
+        return ask
+
+    for way in ("answer", "answer_in_batches"):
+        monkeypatch.setattr(counting, way, count_questions(getattr(counting, way)))
     source, options = placed(name, arrow, tmp_path, request)
     table = protect(source, unit=mosha.Row(), **options)
     assert all(isinstance(one, Source) for one in table.relation.sources)

@@ -32,6 +32,7 @@ from mosha.synth.measuring.counting import (
     ROWS_PER_PERSON,
     Counted,
     count_cells,
+    count_pairs,
     count_rows_per_person,
     grain_of,
     reach_of,
@@ -247,7 +248,7 @@ class SynthesisQuestion(Shown, Ask):
             relation = self.rows(data)
             shown = self._find_keys(relation, noises, rng)
             columns = fill_columns(self.columns, shown)
-            counted = count_cells(relation, self.unit, columns)
+            counted = count_pairs(relation, self.unit, columns)
             released = measure_stages(columns, counted, noises.stages, self.method, rng, target=self._target)
             return (released | {"keys": shown} if shown else released), state
 

@@ -6,30 +6,45 @@ a unit is a person, the rows of one person share one weight (order 1 of `connect
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.connect.engines.source import answer
+from mosha.connect.engines.source import answer, answer_in_batches
 from mosha.connect.language.expression import Expression, lit
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Unbounded
 from mosha.connect.plan.person_steps import Summary, SummaryColumn
 from mosha.connect.plan.relation import Relation
+from mosha.connect.plan.totals import Totals
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
 from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.synth.measuring.columns import CodedColumn
 
-__all__ = ["ROWS_PER_PERSON", "Counted", "count_cells", "count_rows_per_person", "counting_question", "reach_of"]
+__all__ = [
+    "ROWS_PER_PERSON",
+    "Counted",
+    "PairCounts",
+    "count_cells",
+    "count_pairs",
+    "count_rows_per_person",
+    "counting_question",
+    "grain_of",
+    "reach_of",
+]
 
 FRACTION = 14
 """A person's weight is counted in parts of 2**-14, so that many rows may share it."""
 
 ROWS_PER_PERSON = "rows_per_person"
+MOST_PAIR_CELLS, AT_ONCE = 1 << 22, 1 << 18
+"""Tables of pairs have at most so many cells in all; so many groups of rows are added up at once."""
+
 _WIDEST = 1 << 60
 Wholes = NDArray[np.int64]
 
@@ -54,6 +69,24 @@ class Counted:
         for numbers, size in zip(cells, sizes, strict=True):
             places = places * size + numbers
         return _sums(places, self.weights, int(np.prod(sizes))).reshape(sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """The exact tables of all columns and pairs of them, as private as the data: no row is held any more."""
+
+    total: int
+    singles: tuple[Wholes, ...]
+    pairs: Mapping[tuple[int, int], Wholes]
+
+    def marginal(self, columns: tuple[int, ...]) -> Wholes:
+        """The exact marginal of at most two columns."""
+        if not columns:
+            return np.asarray(self.total, np.int64)
+        if len(columns) == 1:
+            return self.singles[columns[0]]
+        first, second = columns
+        return self.pairs[first, second] if first < second else self.pairs[second, first].T
 
 
 def _sums(places: Wholes, weights: Wholes, size: int) -> Wholes:
@@ -137,7 +170,12 @@ def counting_question(relation: Relation, unit: Unit, columns: Sequence[CodedCol
 
 def count_cells(relation: Relation, unit: Unit, columns: Sequence[CodedColumn]) -> Counted:
     """The rows of a table by their cells: one statement, one pass."""
-    totals = answer(counting_question(relation, unit, columns))
+    cells, weights = _read_cells(answer(counting_question(relation, unit, columns)), columns)
+    return Counted(tuple(column.size for column in columns), cells, weights)
+
+
+def _read_cells(totals: Totals, columns: Sequence[CodedColumn]) -> tuple[tuple[Wholes, ...], Wholes]:
+    """The cell of each group in every column, and its weight."""
     weights = np.asarray(totals["rows"], np.int64)
     cells: dict[int, Wholes] = {}
     for run, key in zip(_pack_columns(columns), totals.keys, strict=True):
@@ -145,5 +183,36 @@ def count_cells(relation: Relation, unit: Unit, columns: Sequence[CodedColumn]) 
         for place in reversed(run[1:]):
             rest, cells[place] = np.divmod(rest, columns[place].size)
         cells[run[0]] = rest
-    ordered = tuple(cells[place] for place in range(len(columns)))
-    return Counted(tuple(column.size for column in columns), ordered, weights)
+    return tuple(cells[place] for place in range(len(columns))), weights
+
+
+def count_pairs(relation: Relation, unit: Unit, columns: Sequence[CodedColumn]) -> Counted | PairCounts:
+    """All that pairs of columns say, by one statement: its groups are added up as they come and forgotten.
+
+    Where the tables of all pairs would be larger than `MOST_PAIR_CELLS`, the groups are kept instead.
+    """
+    sizes = [column.size for column in columns]
+    if (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2 > MOST_PAIR_CELLS:
+        return count_cells(relation, unit, columns)
+    singles = tuple(np.zeros(size, np.int64) for size in sizes)
+    pairs = {(a, b): np.zeros((sizes[a], sizes[b]), np.int64) for a, b in itertools.combinations(range(len(sizes)), 2)}
+    held: list[tuple[tuple[Wholes, ...], Wholes]] = []
+
+    def add_up() -> None:
+        weights = np.concatenate([weights for _, weights in held])
+        cells = [np.concatenate([cells[place] for cells, _ in held]) for place in range(len(sizes))]
+        held.clear()
+        for place, size in enumerate(sizes):
+            singles[place][:] += _sums(cells[place], weights, size)
+        for (a, b), table in pairs.items():
+            table[:] += _sums(cells[a] * sizes[b] + cells[b], weights, sizes[a] * sizes[b]).reshape(table.shape)
+
+    def use(totals: Totals) -> None:
+        held.append(_read_cells(totals, columns))
+        if sum(len(weights) for _, weights in held) >= AT_ONCE:
+            add_up()
+
+    answer_in_batches(counting_question(relation, unit, columns), use)
+    if held:
+        add_up()
+    return PairCounts(int(singles[0].sum()), singles, pairs)

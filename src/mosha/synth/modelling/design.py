@@ -88,7 +88,7 @@ class Design:
     def columns(self) -> int:
         return len(self.groups)
 
-    def cells(self, number: int, cells: Sequence[Wholes]) -> Wholes:
+    def cells(self, number: int, cells: Mapping[int, Wholes] | Sequence[Wholes]) -> Wholes:
         """The cells of the rows in the axis of this number, from those in all columns."""
         place = number % self.columns
         if number < self.columns:

@@ -15,7 +15,7 @@ import numpy as np
 from mosha.core.randomness import Rng
 from mosha.synth.measuring.axis import Axis, Reals
 from mosha.synth.measuring.columns import CodedColumn, Wholes
-from mosha.synth.measuring.counting import Counted
+from mosha.synth.measuring.counting import Counted, PairCounts
 from mosha.synth.measuring.distances import distance_deviation, measure_distances
 from mosha.synth.measuring.residuals import Counts, Measured, ResidualNoise, pack, unpack
 from mosha.synth.modelling.choosing import Distances
@@ -38,7 +38,7 @@ __all__ = ["look_design", "measure_stages", "read_stages", "whole_multiplier"]
 
 def measure_stages(
     columns: Sequence[CodedColumn],
-    counted: Counted,
+    counted: Counted | PairCounts,
     noises: Mapping[str, ResidualNoise],
     method: Choice,
     rng: Rng,
@@ -66,7 +66,12 @@ def measure_stages(
 
 
 def _compare(
-    columns: Sequence[CodedColumn], one: Measured, counted: Counted, noise: ResidualNoise, method: Choice, rng: Rng
+    columns: Sequence[CodedColumn],
+    one: Measured,
+    counted: Counted | PairCounts,
+    noise: ResidualNoise,
+    method: Choice,
+    rng: Rng,
 ) -> tuple[Design, Reals, Measured, Distances | None]:
     """The second stage: its design, what it released, all that is known of one-ways, and distances if there are."""
     deviation = distance_deviation(noise, len(columns) * (len(columns) - 1) // 2)
@@ -105,8 +110,10 @@ def read_stages(
     return designs["fine"], measured, look
 
 
-def _count_design(design: Design, counted: Counted) -> Counts:
+def _count_design(design: Design, counted: Counted | PairCounts) -> Counts:
     """The exact tables of a design's axes."""
+    if isinstance(counted, PairCounts):
+        return lambda numbers: _merge_axes(design, counted, numbers)
     known: dict[int, Wholes] = {}
 
     def cells(number: int) -> Wholes:
@@ -121,6 +128,18 @@ def _count_design(design: Design, counted: Counted) -> Counts:
         return counted.table([cells(number) for number in numbers], sizes)
 
     return counts
+
+
+def _merge_axes(design: Design, counted: PairCounts, numbers: tuple[int, ...]) -> Wholes:
+    """The table of some axes, from that of all cells of their columns."""
+    table = counted.marginal(tuple(number % design.columns for number in numbers))
+    for axis, number in enumerate(numbers):
+        merged = np.zeros((design.axes[number].size, *np.delete(table.shape, axis)), np.int64)
+        cells = np.arange(table.shape[axis])
+        place = number % design.columns
+        np.add.at(merged, design.cells(number, {place: cells}), np.moveaxis(table, axis, 0))
+        table = np.moveaxis(merged, 0, axis)
+    return table
 
 
 def _in_rows(noise: ResidualNoise, design: Design, whole: Reals, grain: int) -> Measured:
