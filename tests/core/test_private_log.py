@@ -14,8 +14,9 @@ from tests.core.test_door import Purse, breaking
 
 
 @pytest.fixture(autouse=True)
-def _quiet():
-    """Nobody listens before a test, nor after it."""
+def _quiet(monkeypatch):
+    """Nobody listens before a test, nor after it; a server that ran in this process names a log of its own."""
+    monkeypatch.delenv(private_log.VARIABLE, raising=False)
     logger = logging.getLogger(private_log.NAME)
     before, kept = list(logger.handlers), set(private_log._kept)
     logger.handlers[:] = []
