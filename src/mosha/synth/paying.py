@@ -40,7 +40,7 @@ COARSEST = 1 << 12
 FOR_KEYS, MOST_FOR_KEYS, DELTA_FOR_KEYS = 0.1, 0.25, 0.25
 """What each column whose values come from the data takes of the squared mu, all of them at most, and of delta."""
 
-_SLACK = 1 + 2.0**-40
+_SLACK = 1 + 2.0**-28
 _EDGE = 2.0**-95
 """Part of delta that is left for what tells discrete Gaussian noise from the normal law, stage by stage."""
 
