@@ -1,5 +1,6 @@
 """Joins and limits: what a relation holds on every engine, and how far one unit can change it."""
 
+import functools
 import itertools
 import random
 import secrets
@@ -174,6 +175,22 @@ def test_joins_that_would_leak_or_mislead_are_refused():
         visits.join_public(public(place.load(WARDS, FLOORS)), on="ward", at_most=0)
     with pytest.raises(InvalidParameter, match="16 random bytes"):
         visits.limit_rows(1, key=b"short")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda visits: visits.where(col("days") > 1),
+        lambda visits: visits.compute(days=col("days") + 1),
+        lambda visits: visits.limit_rows(2, key=bytes(16)),
+    ],
+    ids=["where", "compute", "limit"],
+)
+def test_a_chain_of_any_step_is_refused_before_it_is_too_deep(step):
+    relation = private(DuckDBPlace().load(VISITS, [(1, "A", 3)]), person="patient")
+    with pytest.raises(InvalidParameter) as refused:
+        functools.reduce(lambda under, _: step(under), range(2000), relation)
+    assert refused.value.code == "connect.plan_too_deep"
 
 
 def test_tables_on_different_engines_do_not_join():

@@ -111,10 +111,9 @@ def check_depth(relation: Relation, *beneath: Relation) -> None:
 
 
 def _pairs(on: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    pairs = ((on, on),) if isinstance(on, str) else tuple(on.items())
-    if not pairs:
+    if not on:
         raise InvalidParameter("connect.join_needs_columns", parameter="on")
-    return pairs
+    return ((on, on),) if isinstance(on, str) else tuple(on.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +214,7 @@ class Limit(_Step):
     key: bytes
 
     def __post_init__(self) -> None:
+        check_depth(self, self.parent)
         check_limit("rows", self.rows)
         seeds(self.key)
         if self.parent.person is None:
