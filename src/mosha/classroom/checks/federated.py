@@ -15,6 +15,7 @@ from mosha.classroom.checks.kinds import (
     attack_answer,
     compare_mean,
     compare_numbers,
+    compare_share,
     compare_values,
     try_neighbors,
 )
@@ -87,8 +88,8 @@ def check_k_ary_response(answer: Function) -> Iterator[Finding]:
     """Attacked on two of six values; then the truth as often as allowed, the others alike."""
     yield from attack_answer(lambda value: int(answer(value, 6, 1.0)), (0, 1), epsilon=1.0)
     truth = math.exp(2.0) / (math.exp(2.0) + 5)
-    yield from compare_mean(lambda: float(answer(3, 6, 2.0) == 3), truth)
-    yield from compare_mean(lambda: float(answer(3, 6, 2.0) == 5), (1 - truth) / 5)
+    yield from compare_share(answer, (3, 6, 2.0), 3, truth)
+    yield from compare_share(answer, (3, 6, 2.0), 5, (1 - truth) / 5)
 
 
 def check_k_ary_estimate(answer: Function) -> Iterator[Finding]:

@@ -18,7 +18,16 @@ from mosha.audit.reporting.outcome import Outcome
 from mosha.core.guarantee import Approx, Pure
 from mosha.core.language import say
 
-__all__ = ["Finding", "Function", "attack_answer", "compare_mean", "compare_numbers", "compare_values", "try_neighbors"]
+__all__ = [
+    "Finding",
+    "Function",
+    "attack_answer",
+    "compare_mean",
+    "compare_numbers",
+    "compare_share",
+    "compare_values",
+    "try_neighbors",
+]
 
 Function = Callable[..., Any]
 CONFIDENCE = 1 - 1e-9
@@ -162,6 +171,14 @@ def compare_mean(
     average, error = float(drawn.mean()), float(drawn.std(ddof=1)) / math.sqrt(runs)
     if not abs(average - expected) <= ERRORS * error + slack:
         yield Finding(what, {"got": show(average), "expected": show(expected), "runs": runs})
+
+
+def compare_share(
+    answer: Function, case: Sequence[object], wanted: object, expected: float, *, runs: int = 4000, slack: float = 0.0
+) -> Iterator[Finding]:
+    """Compare how often an answer comes with how often it should, at seven standard errors plus `slack`."""
+    for found in compare_mean(lambda: float(answer(*case) == wanted), expected, runs=runs, slack=slack, what="share"):
+        yield Finding("share", {**found.fields, "inputs": show(tuple(case)), "wanted": show(wanted)})
 
 
 def try_neighbors(

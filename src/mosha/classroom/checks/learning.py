@@ -15,6 +15,7 @@ from mosha.classroom.checks.kinds import (
     attack_answer,
     compare_mean,
     compare_numbers,
+    compare_share,
     show,
     try_neighbors,
 )
@@ -136,7 +137,7 @@ def check_row_losses(answer: Function) -> Iterator[Finding]:
 def check_noisy_vote(answer: Function) -> Iterator[Finding]:
     """A teacher changes sides in a close vote; a landslide must win."""
     yield from attack_answer(lambda counts: int(answer(counts, 1.0)), ([6, 5, 0], [5, 6, 0]), epsilon=1.0)
-    yield from compare_mean(lambda: float(answer([2, 90, 3], 1.0) == 1), 1.0, runs=300, slack=0.01)
+    yield from compare_share(answer, ([2, 90, 3], 1.0), 1, 1.0, runs=300, slack=0.01)
 
 
 def check_advantage(answer: Function) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from mosha.classroom.checks.kinds import (
     attack_answer,
     compare_mean,
     compare_numbers,
+    compare_share,
     compare_values,
     show,
 )
@@ -103,7 +104,7 @@ def check_choose_hub(answer: Function) -> Iterator[Finding]:
     after = [5, 5, *before[2:]]
     yield from attack_answer(lambda degrees: int(answer(degrees, 1.0)), (before, after), epsilon=1.0)
     lead = 1 / (1 + 3 * math.exp(-2.0))
-    yield from compare_mean(lambda: float(answer([9, 7, 7, 7], 1.0) == 0), lead)
+    yield from compare_share(answer, ([9, 7, 7, 7], 1.0), 0, lead)
 
 
 def check_local_degrees(answer: Function) -> Iterator[Finding]:

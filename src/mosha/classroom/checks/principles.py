@@ -15,6 +15,7 @@ from mosha.classroom.checks.kinds import (
     attack_answer,
     compare_mean,
     compare_numbers,
+    compare_share,
     show,
     try_neighbors,
 )
@@ -93,14 +94,14 @@ def check_exponential_mechanism(answer: Function) -> Iterator[Finding]:
     neighbors = ([10.0, 10.5, *[10.0] * 18], [11.0, 9.5, *[9.0] * 18])
     yield from attack_answer(lambda scores: int(answer(scores, 1.0, 1.0)), neighbors, epsilon=1.0)
     lead = 1 / (1 + 2 * math.exp(-2.0))
-    yield from compare_mean(lambda: float(answer([104.0, 100.0, 100.0], 1.0, 1.0) == 0), lead, slack=0.01)
+    yield from compare_share(answer, ([104.0, 100.0, 100.0], 1.0, 1.0), 0, lead, slack=0.01)
     answer([5000.0, 1.0], 1.0, 1.0)
 
 
 def check_randomized_response(answer: Function) -> Iterator[Finding]:
     """Attacked on yes and no; then as honest as epsilon allows."""
     yield from attack_answer(lambda truth: bool(answer(truth, 0.5)), (True, False), epsilon=0.5)
-    yield from compare_mean(lambda: float(bool(answer(True, 2.0))), 1 / (1 + math.exp(-2.0)))
+    yield from compare_share(lambda *case: bool(answer(*case)), (True, 2.0), True, 1 / (1 + math.exp(-2.0)))
 
 
 def check_response_estimate(answer: Function) -> Iterator[Finding]:

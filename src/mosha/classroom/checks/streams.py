@@ -13,6 +13,7 @@ from mosha.classroom.checks.kinds import (
     attack_answer,
     compare_mean,
     compare_numbers,
+    compare_share,
     compare_values,
     show,
 )
@@ -89,8 +90,8 @@ def check_group_privacy(answer: Function) -> Iterator[Finding]:
     def grow(epsilon: float, delta: float, days: int) -> tuple[float, float]:
         return days * epsilon, delta * math.expm1(days * epsilon) / math.expm1(epsilon)
 
-    cases = [(0.5, 1e-6, 7), *((*case, _draw.randint(2, 30)) for case in draw_cases(10, (0.1, 1), (1e-9, 1e-5)))]
-    yield from compare_numbers(answer, grow, [(e, d * 1e6, n) for e, d, n in cases])
+    cases = [(0.5, 1e-6, 7), *((*case, _draw.randint(2, 14)) for case in draw_cases(10, (0.1, 0.5), (1e-7, 1e-5)))]
+    yield from compare_numbers(answer, grow, cases)  # every delta stays below one
 
 
 def check_w_event(answer: Function) -> Iterator[Finding]:
@@ -122,9 +123,7 @@ def check_sparse_vector(answer: Function) -> Iterator[Finding]:
     """Many days on which a person stays just below, one on which the person is above; and a clear alarm is raised."""
     quiet, loud = [*[0.0] * 12, 1.0], [*[1.0] * 12, 0.0]
     yield from attack_answer(lambda answers: int(answer(answers, 1.0, 2.0)), (quiet, loud), epsilon=2.0)
-    yield from compare_mean(
-        lambda: float(answer([0.0, 0.0, 90.0, 0.0], 45.0, 2.0) == 2), 1.0, runs=300, slack=0.02, what="mean"
-    )
+    yield from compare_share(answer, ([0.0, 0.0, 90.0, 0.0], 45.0, 2.0), 2, 1.0, runs=300, slack=0.02)
 
 
 def check_memoized_report(answer: Function) -> Iterator[Finding]:
