@@ -1,7 +1,7 @@
 """What happens while the documentation is built.
 
-Formulas become MathML, which browsers show without a script or a request, and the page about proofs lists those that
-stand beside the code.
+Formulas become MathML, which browsers show without a script or a request, lines of Chinese are joined without a blank,
+and the page about proofs lists those that stand beside the code.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from latex2mathml.converter import convert
 # A formula, and a mark of Chinese that may not stand alone at the beginning of a line.
 _FORMULA = re.compile(
     r'<(span|div) class="arithmatex">(\\\(|\\\[)(.*?)(\\\)|\\\])</\1>([\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b]?)',
+    re.DOTALL,
+)
+
+# Code as it stands, or the end of a line between two signs of Chinese, which would show as a blank.
+_LINE = re.compile(
+    r"(<pre.*?</pre>)|(?<=[\u3001-\u303f\u4e00-\u9fff\uff01-\uffef])\n *(?=[\u3001-\u303f\u4e00-\u9fff\uff01-\uffef])",
     re.DOTALL,
 )
 
@@ -39,8 +45,8 @@ def list_proofs() -> str:
 
 
 def on_page_content(content: str, **_: object) -> str:
-    """Replace every formula of a page by its MathML."""
-    return _FORMULA.sub(_typeset, content)
+    """Replace every formula of a page by its MathML, and join lines of Chinese, which has no blanks."""
+    return _LINE.sub(lambda found: found[1] or "", _FORMULA.sub(_typeset, content))
 
 
 def _typeset(found: re.Match[str]) -> str:

@@ -121,12 +121,22 @@ def test_exercises_of_the_index_exist_and_all_are_listed():
         ]
 
 
-def test_the_page_about_the_house_shows_every_layer_and_every_proof():
-    layers = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Layers")[1].split("```")[1]
-    assert layers in (DOCS / "explanation/house.md").read_text(encoding="utf-8")
+def load_hooks():
     specification = importlib.util.spec_from_file_location("mkdocs_hooks", ROOT / "mkdocs_hooks.py")
     hooks = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(hooks)
-    shown = hooks.on_page_markdown("<!-- every proof -->").splitlines()
+    return hooks
+
+
+def test_lines_of_chinese_are_joined_without_a_blank_and_code_stays():
+    join = load_hooks().on_page_content
+    assert join("<p>证明\uff0c\n单凭频率\n就能 Mosha\n认出</p>") == "<p>证明\uff0c单凭频率就能 Mosha\n认出</p>"
+    assert join("<pre>一\n二</pre>\n<p>two\nlines</p>") == "<pre>一\n二</pre>\n<p>two\nlines</p>"
+
+
+def test_the_page_about_the_house_shows_every_layer_and_every_proof():
+    layers = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Layers")[1].split("```")[1]
+    assert layers in (DOCS / "explanation/house.md").read_text(encoding="utf-8")
+    shown = load_hooks().on_page_markdown("<!-- every proof -->").splitlines()
     assert len(shown) == len(list((ROOT / "src/mosha").rglob("*.md")))
     assert all(re.fullmatch(r"\| .+ \| `[\w/]+\.md` \| (`\w+`(, )?)+ \|", line) for line in shown)
