@@ -110,8 +110,9 @@ def check_k_ary_estimate(answer: Function) -> Iterator[Finding]:
 def check_unary_encoding(answer: Function) -> Iterator[Finding]:
     """Attacked on two values; then the true bit must be one half of the time, others as rarely as allowed."""
     yield from attack_answer(lambda value: tuple(answer(value, 3, 1.0)), (0, 1), epsilon=1.0)
-    yield from compare_mean(lambda: float(answer(1, 4, 2.0)[1]), 0.5)
-    yield from compare_mean(lambda: float(answer(1, 4, 2.0)[0]), 1 / (math.exp(2.0) + 1))
+    yield from compare_mean(lambda: float(answer(1, 4, 2.0)[1]), 0.5, place="report(1, 4, 2.0)[1]")
+    rarely = 1 / (math.exp(2.0) + 1)
+    yield from compare_mean(lambda: float(answer(1, 4, 2.0)[0]), rarely, place="report(1, 4, 2.0)[0]")
 
 
 def check_clip_update(answer: Function) -> Iterator[Finding]:

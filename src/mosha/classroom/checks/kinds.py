@@ -165,12 +165,17 @@ def compare_mean(
     runs: int = 4000,
     slack: float = 0.0,
     what: str = "mean",
+    place: str = "",
 ) -> Iterator[Finding]:
-    """Compare the average of many draws with what it should be, at seven standard errors plus `slack`."""
+    """Compare the average of many draws with what it should be, at seven standard errors plus `slack`.
+
+    `place` is what is averaged, as code that the reader can try.
+    """
     drawn = np.array([float(draw()) for _ in range(runs)])
     average, error = float(drawn.mean()), float(drawn.std(ddof=1)) / math.sqrt(runs)
     if not abs(average - expected) <= ERRORS * error + slack:
-        yield Finding(what, {"got": show(average), "expected": show(expected), "runs": runs})
+        named: dict[str, object] = {"place": place} if place else {}
+        yield Finding(what, {**named, "got": show(average), "expected": show(expected), "runs": runs})
 
 
 def compare_share(

@@ -72,12 +72,12 @@ def check_poisson_sample(answer: Function) -> Iterator[Finding]:
     batches = [list(answer(examples, rate)) for _ in range(runs)]
     sizes = np.array([len(set(batch)) for batch in batches], dtype=float)
     first = np.array([0 in batch for batch in batches], dtype=float)
-    yield from compare_mean(iter(sizes).__next__, examples * rate, runs=runs)
-    yield from compare_mean(iter(first).__next__, rate, runs=runs)
+    yield from compare_mean(iter(sizes).__next__, examples * rate, runs=runs, place="len(set(draw_batch(40, 0.25)))")
+    yield from compare_mean(iter(first).__next__, rate, runs=runs, place="0 in draw_batch(40, 0.25)")
     variance = examples * rate * (1 - rate)
     spread = float(sizes.var())
     if not abs(spread - variance) <= 7 * variance * math.sqrt(2.2 / runs):
-        yield Finding("noise", {"got": show(math.sqrt(spread)), "expected": show(math.sqrt(variance)), "runs": runs})
+        yield Finding("spread", {"got": show(math.sqrt(spread)), "expected": show(math.sqrt(variance)), "runs": runs})
 
 
 def check_amplification(answer: Function) -> Iterator[Finding]:

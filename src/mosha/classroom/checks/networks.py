@@ -47,7 +47,7 @@ def check_edge_count(answer: Function) -> Iterator[Finding]:
     repeated = [*few, *[("Ada", "Chen"), ("Chen", "Ada")] * 3]
     yield from attack_answer(lambda edges: int(answer(edges, 1.0)), (few, repeated), epsilon=1.0)
     loops = [*repeated, ("Bo", "Bo"), ("Bo", "Ada")]
-    yield from compare_mean(lambda: float(answer(loops, 2.0)), 2.0)
+    yield from compare_mean(lambda: float(answer(loops, 2.0)), 2.0, place=f"noisy_edges({show(loops)}, 2.0)")
 
 
 def check_projection(answer: Function) -> Iterator[Finding]:
@@ -76,7 +76,8 @@ def check_edge_response(answer: Function) -> Iterator[Finding]:
     yield from attack_answer(
         lambda matrix: tuple(itertools.chain.from_iterable(answer(matrix, 1.0))), (empty, edge), epsilon=1.0
     )
-    yield from compare_mean(lambda: float(answer(edge, 2.0)[1][0]), 1 / (1 + math.exp(-2.0)), runs=2500)
+    honest, place = 1 / (1 + math.exp(-2.0)), f"perturb({show(edge)}, 2.0)[1][0]"
+    yield from compare_mean(lambda: float(answer(edge, 2.0)[1][0]), honest, runs=2500, place=place)
 
 
 def check_edges_behind_noise(answer: Function) -> Iterator[Finding]:

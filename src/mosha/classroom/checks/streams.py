@@ -138,7 +138,8 @@ def check_memoized_report(answer: Function) -> Iterator[Finding]:
     changing = [*[True] * 15, *[False] * 15]
     yield from attack_answer(live, (yes, no), epsilon=1.0)
     yield from attack_answer(live, (changing, [not truth for truth in changing]), epsilon=1.0)
-    yield from compare_mean(lambda: float(bool(answer(4.0)(True))), 1.0, slack=0.3, runs=2000)
+    honest, place = 1 / (1 + math.exp(-4.0)), "make_device(4.0)(True)"
+    yield from compare_mean(lambda: float(bool(answer(4.0)(True))), honest, slack=0.3, runs=2000, place=place)
 
 
 def check_smoothing(answer: Function) -> Iterator[Finding]:
