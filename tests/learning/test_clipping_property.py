@@ -12,6 +12,7 @@ from mosha.learning.gradients.records import Sequence
 from mosha.learning.noisy_gradients import clipping_rule
 from tests.learning.every_layer import Mean, Pooled, losses_of
 from tests.learning.test_clipping_engine import one_by_one
+from tests.searches import AFRESH
 
 torch.set_num_threads(1)
 SIZES = st.integers(1, 6)
@@ -93,6 +94,13 @@ def cancels(engine, batch, rows, each):
         if bool((record.per_unit().flatten(1).norm(dim=1) < terms / 4).any()):
             return True
     return False
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _same_weights():
+    """Weights and rows are those of every `make test`, as the models are."""
+    if not AFRESH:
+        torch.manual_seed(2026)
 
 
 @settings(max_examples=60, deadline=None)

@@ -26,6 +26,8 @@ WITHOUT_A_GUARD = {  # imports inside of functions that are only called with an 
     "audit/contracts/training_hooks.py": {"torch"},
     "audit/own/learning.py": {"torch"},  # left out of the list of attacks where torch is not installed
     "audit/own/tables.py": {"pyarrow"},  # likewise
+    "audit/own/databases.py": {"pyarrow"},  # likewise
+    "pictures/dark.py": {"matplotlib"},
 }
 
 

@@ -144,7 +144,7 @@ def test_one_person_moves_distinct_counts_and_scores_within_their_reach():
         key = generator.randbytes(32)
         (part,) = questions[0].parts(Budget(epsilon=1))
         found = [np.asarray(answer(part.question(q.frame, 2, key))["distinct"]).astype(int) for q in questions]
-        assert np.abs(found[0] - found[1]).sum() <= part._pairs(2) == 2
+        assert np.abs(found[0] - found[1]).sum() <= part._find_reach(2) == 2
 
 
 def test_buckets_hold_what_lies_between_their_edges():

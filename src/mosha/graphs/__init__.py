@@ -46,5 +46,21 @@ _NAMES = {
     "similarity": "data.similarity",
 }
 _MODULES = ("local_model",)
-__all__ = [*sorted(_NAMES), *_MODULES]  # noqa: PLE0604
+__all__ = [
+    "Answer",
+    "Graph",
+    "NoisyAdjacency",
+    "ProtectedArcs",
+    "ProtectedGraph",
+    "Question",
+    "compare_models",
+    "find_degree_distribution",
+    "local_model",
+    "projection_bias",
+    "protect",
+    "protect_arcs",
+    "read",
+    "sensitivities",
+    "similarity",
+]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES, _MODULES)

@@ -34,5 +34,5 @@ _NAMES = {
     "Report": "checking.verify",
     "draw_ledger": "showing",
 }
-__all__ = sorted(_NAMES)  # noqa: PLE0605
+__all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Note", "Report", "draw_ledger"]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

@@ -32,5 +32,17 @@ _NAMES = {
     "draw_tree": "curves",
     "write_footer": "figure",
 }
-__all__ = sorted(_NAMES)  # noqa: PLE0605
+__all__ = [
+    "begin_figure",
+    "darken",
+    "draw_band",
+    "draw_degrees",
+    "draw_groups",
+    "draw_intervals",
+    "draw_steps",
+    "draw_tradeoff",
+    "draw_training",
+    "draw_tree",
+    "write_footer",
+]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

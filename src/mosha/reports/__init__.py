@@ -39,5 +39,17 @@ _NAMES = {
     "find_period": "period",
     "split_budget": "split",
 }
-__all__ = sorted(_NAMES)  # noqa: PLE0605
+__all__ = [
+    "TEMPLATES",
+    "Edition",
+    "Forecast",
+    "Period",
+    "Report",
+    "Section",
+    "Split",
+    "Wish",
+    "draft_report",
+    "find_period",
+    "split_budget",
+]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

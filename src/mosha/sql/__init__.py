@@ -20,5 +20,5 @@ _NAMES = {
     "query": ".tables.sql.asking",
     "statement": ".tables.sql.query",
 }
-__all__ = sorted(_NAMES)  # noqa: PLE0605
+__all__ = ["Refused", "Statement", "explain", "query", "statement"]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

@@ -41,5 +41,20 @@ _NAMES = {
     "cube": "measuring.planning",
     "rollup": "measuring.planning",
 }
-__all__ = sorted(_NAMES)  # noqa: PLE0605
+__all__ = [
+    "Comparison",
+    "Estimate",
+    "LinkedQuestion",
+    "LinkedTables",
+    "Marginals",
+    "MarginalsQuestion",
+    "Report",
+    "SynthesisQuestion",
+    "Synthetic",
+    "ask_marginals",
+    "ask_synthesis",
+    "compare",
+    "cube",
+    "rollup",
+]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

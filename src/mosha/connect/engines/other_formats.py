@@ -100,8 +100,11 @@ def open_other(engine: DuckDB, place: str, kind: str, *, table: str | None, colu
 
 def _open_lake(place: str, kind: str) -> object:
     """The rows of a Delta or Iceberg folder, read by the packages of their own."""
-    extra = "deltalake" if kind == "delta" else "pyiceberg.table"
-    guest = load_guest(extra, extra=kind, needed_for=phrase(f"connect.reading_{kind}"))
+    needed = phrase(f"connect.reading_{kind}")
+    if kind == "delta":
+        guest = load_guest("deltalake", extra="delta", needed_for=needed)
+    else:
+        guest = load_guest("pyiceberg.table", extra="iceberg", needed_for=needed)
     found = None
     try:
         if kind == "delta":

@@ -85,6 +85,8 @@ def _bases(model: nn.Module, losses: Losses, batch: Batch, inputs: int) -> Itera
 def _choices(rows: int) -> list[Tensor]:
     """Rows that are changed together: all but one, and each alone where they are few, else three and a random half."""
     order = torch.randperm(rows)
+    if rows == 1:
+        return [order]
     if rows <= FEW:
         return [order[1:], *(torch.tensor([row]) for row in range(rows))]
     single = [torch.tensor([row]) for row in (0, rows - 1, int(torch.randint(rows, ())))]
