@@ -76,7 +76,7 @@ def draw_federated(found: dict[str, Any], sheet: Sheet) -> None:
     left, right = sheet.axes
     names = {
         "central": ("trust a curator", "信任管理者"),
-        "shuffle": ("trust a shuffler", "信任洗牌者"),
+        "shuffle": ("trust a shuffler", "信任混洗者"),
         "local": ("trust nobody", "谁也不信任"),
     }
     for (name, words), color in zip(names.items(), sheet.colors[2::-1], strict=True):

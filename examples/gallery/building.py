@@ -105,7 +105,9 @@ def draw(found: dict[str, Any], sheet: Sheet) -> None:
     left.plot(across, found["people"][shown], color=sheet.colors[1], lw=1, label=sheet.word("truth", "真实"))
     sheet.title(left, sheet.word("People in the building", "楼内人数"), sheet.word("step", "时刻"))
     sheet.legend(left)
-    right.plot(across, found["degrees free"][shown], color=sheet.look["pale"], label=sheet.word("no cooler", "不制冷"))
+    right.plot(
+        across, found["degrees free"][shown], color=sheet.look["pale"], label=sheet.word("no controller", "不控制")
+    )
     right.plot(
         across, found["degrees measurement"][shown], color=sheet.colors[0],
         label=sheet.word("cooler on the private filter", "按私密滤波控制"),

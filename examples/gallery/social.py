@@ -83,7 +83,7 @@ def draw(found: dict[str, Any], sheet: Sheet) -> None:
             np.arange(2) + (place - 0.5) * 0.35, heights, 0.33, color=sheet.colors[1 - place], label=sheet.word(*words)
         )
     right.set_xticks(
-        [0, 1], [sheet.word("own degree", "知道自己的好友数"), sheet.word("and those of friends", "还知道好友的好友数")]
+        [0, 1], [sheet.word("own degree", "知道其好友数"), sheet.word("and those of friends", "还知道其好友的好友数")]
     )
     right.set_ylim(0, 1)
     sheet.title(right, sheet.word("People who are found again", "被重新认出的人"), "", sheet.word("share", "比例"))

@@ -24,7 +24,7 @@ WORDS: dict[str, str] = {
     "sparse_vector": r"\bsparse vector\b|稀疏向量",
     "composition": r"\bcomposition\b|组合",
     "local": r"\blocal\b|本地",
-    "shuffled": r"\bshuffl(?:ed|er|ing)\b|洗牌|打乱",
+    "shuffled": r"\bshuffl(?:ed|er|ing)\b|洗牌|混洗|打乱",
     "clipping": r"\bclip(?:ped|ping|s)?\b|裁剪",
     "population": r"\bpopulations?\b|人群总账户|这些人的所有数据表",
     "grant": r"\bgrants?\b|\bGranted\b|额度",
