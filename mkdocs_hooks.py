@@ -24,6 +24,9 @@ _LINE = re.compile(
     re.DOTALL,
 )
 
+# The sign is raised by itself: as an exponent it floats above the line where a browser has no font for formulas.
+_PRIME = re.compile(r"<msup>(<mi>[^<]*</mi>)<mi>&#x02032;</mi></msup>")
+
 _PACKAGE = Path(__file__).parent / "src" / "mosha"
 _STAMP = re.compile(r"^\*Proves `mosha\.[\w.]+:(\w+)`", re.MULTILINE)
 
@@ -52,6 +55,7 @@ def on_page_content(content: str, **_: object) -> str:
 def _typeset(found: re.Match[str]) -> str:
     block = found[1] == "div"
     formula = convert(html.unescape(found[3]).strip(), display="block" if block else "inline")
+    formula = _PRIME.sub(r"<mrow>\1<mtext>&#x2032;</mtext></mrow>", formula)
     if block:
         return f'<div style="overflow-x: auto">{formula}</div>{found[5]}'  # narrow screens scroll it
     return f'<span style="white-space: nowrap">{formula}{found[5]}</span>' if found[5] else formula
