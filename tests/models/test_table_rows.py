@@ -121,6 +121,17 @@ def test_what_cannot_be_learnt_is_refused_unpaid(frame):
     assert account.spent == 0
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_no_columns_at_all_are_refused_unpaid(model, frame):
+    make, target, _ = MODELS[model]
+    account = pays()
+    protected = mosha.protect(frame, unit=UNIT, account=account)
+    with pytest.raises(InvalidParameter) as refused:
+        make().fit(protected, target, columns=[])
+    assert refused.value.code == "models.no_columns"
+    assert account.spent == 0
+
+
 def test_a_retry_under_a_key_is_free(frame):
     account = pays(epsilon=3)
     table = mosha.protect(frame, unit=UNIT, account=account)

@@ -132,12 +132,11 @@ def is_remote(relation: Relation) -> bool:
 
 def choose_columns(table: Table, columns: Sequence[str] | None, target: object = None) -> tuple[str, ...]:
     """The named columns, or all columns of numbers but the target and whose the rows are."""
-    if columns is not None:
-        return tuple(columns)
     left_out = {target, table.relation.person}
-    found = tuple(name for name, kind in table.schema.items() if kind.numeric and name not in left_out)
+    numbers = (name for name, kind in table.schema.items() if kind.numeric and name not in left_out)
+    found = tuple(numbers) if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
     if not found:
-        raise InvalidParameter("models.no_columns", parameter="columns")
+        raise InvalidParameter("models.no_columns", parameter="columns", spent="nothing")
     return found
 
 
