@@ -15,6 +15,7 @@ from mosha.server.people.permissions import ROLES
 from mosha.server.people.principals import create_principal, give_role
 
 KNOWN = {"dataset": "visits", "principal": "zhang", "survey": "smoking", "slug": "stays", "series": "days"}
+KNOWN["lesson"] = "noise"
 CLOSING = ("freezeDataset", "retireDataset", "changePrincipal", "revokeGrant", "closeSession")
 QUIET = settings(
     deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), derandomize=True

@@ -69,6 +69,8 @@ EXPECTED = {
     "reportSurvey": EVERYBODY,
     "closeSurvey": "C",
     "estimateSurvey": "CRU",
+    "listLessons": EVERYBODY,
+    "readLesson": EVERYBODY,
     "listSeries": EVERYBODY,
     "createSeries": "C",
     "feedSeries": "C",
@@ -115,6 +117,7 @@ def scene(house):
         "survey": "smoking",
         "webhook": "w-1",
         "series": "weekly",
+        "lesson": "meaning",
     }
     return house.service, who, path, asked["id"]
 

@@ -208,3 +208,8 @@ def test_a_retired_dataset_answers_nothing_any_more(place):
     """The last test of this file: the dataset of all others is closed for good."""
     assert Visitor(place, "wang").send("/datasets/visits/retire", reason="the study is over").status_code == 200
     assert place.ask("li", key="too late", epsilon=0.01).json()["code"] == "server.dataset_closed"
+    found = place.call("wang", "GET", "/datasets/visits").json()
+    said = {"unit": {"person": "patient_id"}, "columns": {"days": {"type": "integer", "between": [0, 30]}}}
+    again = place.call("wang", "PUT", "/datasets/visits/declaration", {"declaration": said})
+    assert (again.status_code, again.json()["code"]) == (409, "server.wrong_state")
+    assert place.call("wang", "GET", "/datasets/visits").json()["newest_version"] == found["newest_version"]

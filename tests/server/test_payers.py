@@ -9,7 +9,7 @@ import pytest
 
 from mosha.client import connect_to
 from mosha.server.pages import charts
-from tests.server.house import COUNT, opened
+from tests.server.house import BY_WARD, COUNT, opened
 from tests.server.test_curator_pages import Visitor
 
 
@@ -148,6 +148,27 @@ def test_nobody_is_turned_away_without_a_reason(place):
     assert "请填写此项" in zhao.send(f"/review/{asked}", verdict="deny", reason="").text
     zhao.send(f"/review/{asked}", verdict="deny", reason="too dear")
     assert place.call("zhang", "GET", f"/requests/{asked}").json()["decision"]["reason"] == "too dear"
+
+
+def test_a_reviewer_is_told_what_the_forecast_assumes(place):
+    """The declared size where there is one, spread over the groups; else a guess that is called one."""
+    asked = place.ask("zhang", BY_WARD, key="assumed", epsilon=0.6).json()["id"]
+    zhao, database = Visitor(place, "zhao"), place.service.database
+    promise = database.row("SELECT promise FROM datasets WHERE name = 'visits'")["promise"]
+    try:
+        database.run("UPDATE datasets SET promise = ? WHERE name = 'visits'", promise.replace('"size":', '"no_size":'))
+        page = zhao.get("/review").text
+        assert "1,000 rows in each group: a guess" in page
+        said = json.loads(promise)
+        said["dataset"]["size"] = 8000
+        database.run("UPDATE datasets SET promise = ? WHERE name = 'visits'", json.dumps(said))
+        page = zhao.get("/review").text
+        wards = place.call("li", "POST", "/previews", {"dataset": "visits", "sql": BY_WARD, "price": {"epsilon": 0.1}})
+        assert wards.json()["forecast"]["rows_assumed"] == 8000 / wards.json()["groups"]
+        assert f"{8000 / wards.json()['groups']:,.0f} rows in each group: the size that was declared" in page
+    finally:
+        database.run("UPDATE datasets SET promise = ? WHERE name = 'visits'", promise)
+        zhao.send(f"/review/{asked}", verdict="deny", reason="only a look")
 
 
 def test_an_auditor_reads_every_price_and_a_wrong_head_in_their_language(place):

@@ -14,6 +14,7 @@ from mosha.server.catalogue.datasets import (
     change_dataset_state,
     countersign,
     describe_dataset,
+    find_changeable,
     find_dataset,
     page_datasets,
     propose_dataset,
@@ -113,7 +114,7 @@ def create_dataset(call: Call) -> Reply:
 def declare(call: Call) -> Reply:
     """A new version of the declaration, in force once a reviewer has signed it."""
     service, name = call.service, call.path["dataset"]
-    row = find_dataset(service.database, name)
+    row = find_changeable(service.database, name)
     _, columns = _look(call, json.loads(row["source"]), row["kind"])
     add_version(service.database, name, call.body["declaration"], columns, call.principal.id)
     if not service.settings.two_signatures:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mosha.server.api import book, datasets, requests, series, sessions, surveys, trainings, webhooks
+from mosha.server.api import book, datasets, lessons, requests, series, sessions, surveys, trainings, webhooks
 from mosha.server.api.operation import Operation
 
 __all__ = ["BY_NAME", "OPERATIONS", "PREFIX"]
@@ -17,5 +17,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *series.OPERATIONS,
     *trainings.OPERATIONS,
     *webhooks.OPERATIONS,
+    *lessons.OPERATIONS,
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

@@ -107,8 +107,9 @@ def describe_quote(quote: Quote, grant: Row, principal: Principal, dataset: str)
 def preview(database: Database, ledger: Ledger, principal: Principal, body: Mapping[str, Any]) -> dict[str, Any]:
     """All that can be known about a question before it is asked."""
     ready = prepare(database, ledger, principal, body, paying=False)
-    rows = body.get("rows")
-    level = body.get("confidence", 0.95)
+    groups, level = _count_groups(ready.asked), body.get("confidence", 0.95)
+    declared = _spread_declared_size(ready.dataset, groups)
+    rows = body.get("rows", declared)
     described: dict[str, Any] = {
         "dataset": ready.dataset["name"],
         "block": ready.block,
@@ -118,8 +119,8 @@ def preview(database: Database, ledger: Ledger, principal: Principal, body: Mapp
         "price": ready.price,
         "fingerprint": ready.fingerprint,
         "kind": ready.asked.kind,
-        "groups": _count_groups(ready.asked),
-        "forecast": _forecast(ready.asked, ready.price, rows, level),
+        "groups": groups,
+        "forecast": _forecast(ready.asked, ready.price, rows, level) | {"rows_declared": declared},
         "alternatives": [_alternative(ready, factor, rows, level) for factor in (0.5, 2.0)],
         "grant": None,
     }
@@ -184,6 +185,12 @@ def _count_groups(asked: Asked) -> int | str:
     if asked.kind != "table":
         return 1
     return "from data" if asked.question.private_keys else len(asked.question.only or ((),))
+
+
+def _spread_declared_size(dataset: Row, groups: int | str) -> float | None:
+    """How many rows a group has where the public size of a dataset is spread evenly; None where it has none."""
+    size = json.loads(dataset["promise"])["dataset"].get("size")
+    return None if size is None or isinstance(groups, str) else max(1.0, size / max(1, groups))
 
 
 def _bars(asked: Asked, price: Mapping[str, object], rows: float | None, level: float) -> dict[str, list[Any]]:

@@ -26,6 +26,7 @@ __all__ = [
     "countersign",
     "declaration_of",
     "describe_dataset",
+    "find_changeable",
     "find_dataset",
     "list_datasets",
     "page_datasets",
@@ -83,11 +84,9 @@ def add_version(
     database: Database, name: str, said: Mapping[str, object], found: Mapping[str, str], author: str
 ) -> int:
     """Write down a new version of a declaration, which waits for a signature; its number. The unit stays."""
+    row = find_changeable(database, name)
     before, _ = declaration_of(database, name, None)
-    if is_graph(before):
-        kept = check_graph(said, json.loads(find_dataset(database, name)["source"]))
-    else:
-        kept = check_declaration(said, found)
+    kept = check_graph(said, json.loads(row["source"])) if is_graph(before) else check_declaration(said, found)
     kept["unit"] = kept["unit"] | ({"of": before["unit"]["of"]} if "of" in before["unit"] else {})
     old, new = (unit_of(each) for each in (before, kept))
     if not old.protects_same(new):
@@ -101,9 +100,7 @@ def add_version(
 
 def countersign(database: Database, ledger: Ledger, name: str, signer: str) -> Row:
     """Put the newest version into force; the first time, open the accounts that promise."""
-    row = find_dataset(database, name)
-    if row["state"] in ("retired", "refused"):
-        raise Conflict("server.wrong_state", state=row["state"])
+    row = find_changeable(database, name)
     kept, version = declaration_of(database, name, None)
     if version == row["version"]:
         raise Conflict("server.wrong_state", state=row["state"])
@@ -131,6 +128,14 @@ def _open_accounts(ledger: Ledger, row: Row, unit: Unit) -> LedgerAccount:
 
 def find_dataset(database: Database, name: str) -> Row:
     return database.find("SELECT * FROM datasets WHERE name = ?", name)
+
+
+def find_changeable(database: Database, name: str) -> Row:
+    """A dataset about which more may be declared and signed: one that was retired or refused stays what it is."""
+    row = find_dataset(database, name)
+    if row["state"] in ("retired", "refused"):
+        raise Conflict("server.wrong_state", state=row["state"])
+    return row
 
 
 def declaration_of(database: Database, name: str, version: int | None) -> tuple[dict[str, Any], int]:

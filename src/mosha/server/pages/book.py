@@ -17,6 +17,7 @@ __all__ = ["ROUTES", "list_unsigned"]
 
 _PAGE = 100
 _WAITING = 20
+_GUESSED_ROWS = 1000.0
 _TOPICS = (
     *("block/opened", "dataset/declared", "dataset/frozen", "dataset/lifted", "dataset/open", "dataset/retired"),
     *("decision/publication", "decision/question", "grant/made", "grant/revoked", "principal/changed"),
@@ -47,20 +48,26 @@ def show_review(visit: Visit) -> Response:
 def list_unsigned(visit: Visit) -> list[str]:
     """Datasets whose newest declaration nobody signed as yet."""
     find = (
-        "SELECT name FROM datasets d WHERE EXISTS (SELECT 1 FROM declarations v WHERE v.dataset = d.name AND"
-        " v.version > d.version) ORDER BY name LIMIT 50"
+        "SELECT name FROM datasets d WHERE state NOT IN ('retired', 'refused') AND EXISTS (SELECT 1 FROM declarations v"
+        " WHERE v.dataset = d.name AND v.version > d.version) ORDER BY name LIMIT 50"
     )
     return [row["name"] for row in visit.service.database.rows(find) if visit.may("dataset.read", row["name"])]
 
 
 def _forecast(visit: Visit, one: Data) -> Data:
-    """The widest error bar that a question would have, for each of its numbers."""
-    body = {"dataset": one["dataset"], "price": one["price"], "rows": 1000.0} | one["question"]
+    """The widest error bar that a question would have, for each of its numbers, and the rows that it is worked out for.
+
+    They follow from the dataset's public size; where it has none they are a guess, and the page says so.
+    """
+    body = {"dataset": one["dataset"], "price": one["price"]} | one["question"]
     try:
-        bars = visit.do("preview", body=body)["forecast"]["bars"]
+        found = visit.do("preview", body=body)["forecast"]
+        if found["rows_assumed"] is None:
+            found = visit.do("preview", body=body | {"rows": _GUESSED_ROWS})["forecast"]
     except Exception:  # noqa: BLE001  (a question may have become impossible; the reviewer decides without the bar)
-        return {}
-    return {name: max((bar for bar in found if bar is not None), default=None) for name, found in bars.items()}
+        return {"bars": {}, "rows": None, "declared": False}
+    widest = {name: max((bar for bar in bars if bar is not None), default=None) for name, bars in found["bars"].items()}
+    return {"bars": widest, "rows": found["rows_assumed"], "declared": found["rows_declared"] is not None}
 
 
 def _read_decision(visit: Visit) -> Data:

@@ -170,6 +170,7 @@ RULES: dict[str, Rule] = {
     "survey.read": _PUBLIC,
     "survey.report": _PUBLIC,
     "survey.estimate": _roles("curator", "reviewer", "auditor"),
+    "lesson.read": _PUBLIC,
     "stream.list": _PUBLIC,
     "stream.create": _roles("curator"),
     "stream.feed": _roles("curator"),
