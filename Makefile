@@ -32,7 +32,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	@sh tests/system-packages.sh postgresql mariadb-server default-jre-headless chromium
-	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder --reruns=1
 
 check: $(VENV)/.test
 	@$(BIN)/ruff check --quiet .

@@ -5,6 +5,7 @@ import pytest
 from mosha.audit import Outcome, attack
 from mosha.core.guarantee import Pure
 from tests.audit.faults import FAULTS
+from tests.chance import look_for_fault
 
 RUNS = 60_000
 # what tells these apart is rare: it is found always in 200,000 runs
@@ -15,7 +16,8 @@ SURE = 1 - 1e-9  # false-alarm rate of each twin: 1e-9
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_a_planted_fault_is_found_and_its_witness_is_shown(fault):
     runs = 200_000 if fault.name in MORE else RUNS
-    verdict = attack(fault.faulty, neighbours=fault.neighbours, claim=Pure(1), runs=runs, batch=True)
+    how = {"neighbours": fault.neighbours, "claim": Pure(1), "batch": True}
+    verdict = look_for_fault(lambda: attack(fault.faulty, runs=runs, **how))
     assert verdict.outcome is Outcome.BROKEN
     assert verdict.lower > 1
     witness = verdict.witness

@@ -9,6 +9,7 @@ from mosha import audit, guarantees, noise
 from mosha.audit.own.local import own_entries
 from mosha.local import Distribution, Frequency, Mean
 from mosha.local.protocols.choice import PROTOCOLS
+from tests.chance import look_for_fault
 
 SURVEYS = [Frequency(range(8), epsilon=1.0, protocol=kind.name) for kind in PROTOCOLS]
 SURVEYS += [Mean(between=(0, 1), epsilon=1.0, method=method) for method in ("duchi", "piecewise", "hybrid")]
@@ -79,17 +80,15 @@ def one_sided_rappor(value, size, flip=0.5):
 
 @pytest.mark.parametrize(("peer", "least"), [(leaky_subset, 3.5), (one_sided_rappor, 4.0)])
 def test_the_leaks_of_other_libraries_are_found(peer, least):
-    verdict = audit.attack(
-        peer, neighbours=(0, 1), claim=guarantees.Pure(1.0), runs=80_000, batch=True, confidence=1 - 1e-9
-    )
+    how = {"neighbours": (0, 1), "claim": guarantees.Pure(1.0), "batch": True}
+    verdict = look_for_fault(lambda: audit.attack(peer, runs=80_000, confidence=1 - 1e-9, **how))
     assert verdict.outcome is audit.Outcome.BROKEN
     assert verdict.lower > least
 
 
 def test_a_report_drawn_at_a_larger_epsilon_is_found():
     survey = Frequency(range(8), epsilon=1.2)
-    verdict = audit.attack(
-        seen_by_attacker(survey), neighbours=(0, 1), claim=guarantees.Pure(1.0), runs=100_000, batch=True
-    )
+    how = {"neighbours": (0, 1), "claim": guarantees.Pure(1.0), "batch": True}
+    verdict = look_for_fault(lambda: audit.attack(seen_by_attacker(survey), runs=100_000, **how))
     assert verdict.outcome is audit.Outcome.BROKEN
     assert noise.secure().secure

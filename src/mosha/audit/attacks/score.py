@@ -47,7 +47,7 @@ class PlainScore(Score):
     feature: Feature
     sign: int
     missing: bool  # some training answers have none
-    doubt: ClassVar[float] = 1.0  # only the threshold was learned
+    doubt: ClassVar[float] = 2.0  # only the threshold was learned, though of many features
 
     def __call__(self, answers: Answers) -> Floats:
         values = self.sign * self.feature.read(answers).astype(np.float64)
