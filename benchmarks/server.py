@@ -1,4 +1,4 @@
-"""The server: CPU until it is ready, CPU of a preview and of an ask, growth with the number of requests, kills.
+"""The server: CPU until it is ready, CPU of a preview and of an ask, how both grow with what is there, kills.
 
 Ratios are bar / ours where the bar is a number of CPU seconds, so that 1 is the bar. `python -m benchmarks
 server:kills` kills server and workers at random moments, as often as MOSHA_KILLS says (500), and takes long.
@@ -6,6 +6,7 @@ server:kills` kills server and workers at random moments, as often as MOSHA_KILL
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import sys
@@ -79,38 +80,74 @@ def preview_and_ask():
     return rows
 
 
+SIZES = (100, 1_000, 10_000, 100_000)
+
+
+def _copy_rows(service, table, size, change):
+    """As many rows of a table as are wanted: copies of its first, each with a few values of its own."""
+    with service.database.transaction() as transaction:
+        row = transaction.row(f"SELECT * FROM {table}")
+        have = transaction.row(f"SELECT COUNT(*) AS n FROM {table}")["n"]
+        insert = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        for number in range(have, size):
+            transaction.run(insert, *(row | change(number)).values())
+
+
+def _grow(service, size):
+    """So many datasets, people, grants with their accounts in the book, and requests of others."""
+    from benchmarks._big_book import open_accounts
+
+    def name(number):
+        return f"{number:07d}"
+
+    _copy_rows(service, "datasets", size, lambda n: {"name": f"d{name(n)}", "source_hash": name(n)})
+    _copy_rows(service, "declarations", size, lambda n: {"dataset": f"d{name(n)}"})
+    _copy_rows(service, "principals", size, lambda n: {"id": f"p-{name(n)}", "name": f"person {n}"})
+    _copy_rows(service, "credentials", size, lambda n: {"id": f"c-{name(n)}", "principal": "p-0000099", "hash": ""})
+    have = service.database.row("SELECT COUNT(*) AS n FROM grants")["n"]
+    open_accounts(service.ledger, "visits", [f"person {n}" for n in range(have, size)], epsilon=0.01)
+    grant = lambda n: {"id": f"g-{n}", "principal": f"p-{name(n)}", "account": f"visits/person {n}"}
+    _copy_rows(service, "grants", size, grant)
+    other = lambda n: {"id": f"r-{n}", "principal": f"p-{name(n % 1000)}", "state": "withdrawn"}
+    _copy_rows(service, "requests", size, other)
+
+
 def growth():
-    """CPU of reading one's requests and of a preview, with 100 and with 100,000 requests of others in the store."""
+    """CPU of what people do, as datasets, people, grants and requests of others grow together from 10^2 to 10^5."""
     from mosha.server.api.operation import Call, perform
     from mosha.server.api.table import BY_NAME
     from mosha.server.people.credentials import find_by_secret
     from mosha.server.work.queue import claim
 
+    curves = {}
     with tempfile.TemporaryDirectory() as folder:
         service, tokens = _service(Path(folder))
         li = find_by_secret(service.database, tokens["li"], "token")
-        asked = {name: value for name, value in BODY.items() if name != "rows"}
-        perform(BY_NAME["ask"], Call(service, li, body=asked, key="one"))
-        row = service.database.row("SELECT * FROM requests")
-        names = list(row)
-        times = []
-        for size in (100, 100_000):
-            with service.database.transaction() as transaction:
-                have = transaction.row("SELECT COUNT(*) AS n FROM requests")["n"]
-                insert = f"INSERT INTO requests ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-                for number in range(have, size):
-                    other = row | {"id": f"r-{number}", "principal": f"p-{number % 1000}", "state": "withdrawn"}
-                    transaction.run(insert, *(other[name] for name in names))
-            listed = _cpu(lambda _: perform(BY_NAME["listRequests"], Call(service, li)), 20)
-            look = _cpu(lambda _: perform(BY_NAME["preview"], Call(service, li, body=BODY)), 20)
-            times.append((listed, look, _cpu(lambda _: claim(service.database, "i", most_running=0), 20)))
+        asked, keys = {name: value for name, value in BODY.items() if name != "rows"}, itertools.count()
+
+        def do(operation, **parts):
+            return perform(BY_NAME[operation], Call(service, li, **parts))
+
+        do("ask", body=asked, key="one")
+        for size in SIZES:
+            _grow(service, size)
+            what = {
+                "sign in by token": lambda _: find_by_secret(service.database, tokens["li"], "token"),
+                "preview": lambda _: do("preview", body=BODY),
+                "ask": lambda _: do("ask", body=asked, key=f"key {next(keys)}"),
+                "my requests": lambda _: do("listRequests", query={"limit": 1}),
+                "my grants": lambda _: do("listMyGrants"),
+                "read a dataset": lambda _: do("readDataset", path={"dataset": "visits"}),
+                "claim": lambda _: claim(service.database, "i", most_running=0),
+            }
+            for name, work in what.items():
+                curves.setdefault(name, []).append(min(_cpu(work, 10) for _ in range(3)))
         service.close()
-    (few_list, few_look, few_claim), (many_list, many_look, many_claim) = times
-    return [
-        Row("list, 100 / 100,000 requests", "flat", few_list / many_list, 0.5, f"{many_list * 1e3:.2f} ms"),
-        Row("claim, 100 / 100,000 requests", "flat", few_claim / many_claim, 0.5, f"{many_claim * 1e3:.2f} ms"),
-        Row("preview, 100 / 100,000 requests", "flat", few_look / many_look, 0.5, f"{many_look * 1e3:.2f} ms"),
-    ]
+    rows = []
+    for name, costs in curves.items():
+        said = " / ".join(f"{cost * 1e3:.2f}" for cost in costs) + " ms"
+        rows.append(Row(f"{name}, 10^2 to 10^5 of each", "flat", costs[0] / costs[-1], 0.5, said))
+    return rows
 
 
 def kills():
