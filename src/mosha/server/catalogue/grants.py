@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
-from mosha.core.errors import LedgerError
+from mosha.core.errors import LedgerError, UnknownAccount
 from mosha.ledger import Ledger, LedgerAccount
 from mosha.server.catalogue.datasets import LIMITS, find_dataset
 from mosha.server.clock import END_OF_TIME, as_text, now
@@ -61,7 +61,7 @@ def make_grant(
         raise BadRequest("server.field_missing", parameter="limit_per_day")
     above = ledger.account(parent["account"] if parent else row["account"])
     identity = f"g-{secrets.token_hex(6)}"
-    account = _open(above, holder["name"].rpartition("/")[2], said, limits)
+    account = _open(ledger, above, holder["name"].rpartition("/")[2], said, limits)
     with database.transaction() as transaction:
         transaction.run(
             "INSERT INTO grants (id, dataset, principal, parent, account, limits, most_per_question, approve_above,"
@@ -114,14 +114,23 @@ def describe_booking(database: Database, ledger: Ledger, dataset: str) -> dict[s
     return {"granted": granted, "elsewhere": max(0.0, above.spent - spent), "limit": above.limit}
 
 
-def _open(above: LedgerAccount, name: str, said: Mapping[str, Any], limits: Mapping[str, Any]) -> LedgerAccount:
+def _open(
+    ledger: Ledger, above: LedgerAccount, name: str, said: Mapping[str, Any], limits: Mapping[str, Any]
+) -> LedgerAccount:
     """A new account of that name: terms never change, so the next grant to the same person has another number."""
-    taken = {account.name for account in above.children()}
     number, chosen = 1, name
-    while f"{above.name}/{chosen}" in taken:
+    while _is_known(ledger, f"{above.name}/{chosen}"):
         number += 1
         chosen = f"{name}-{number}"
     return above.grant(chosen, expires=said["expires"], purpose=said.get("purpose") or None, **limits)
+
+
+def _is_known(ledger: Ledger, account: str) -> bool:
+    try:
+        ledger.account(account)
+    except UnknownAccount:
+        return False
+    return True
 
 
 def is_beneath(account: str, above: str) -> bool:
