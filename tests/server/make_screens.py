@@ -48,8 +48,9 @@ def prepare(house):
     house.ask("li", "SELECT COUNT(*) AS n FROM visits", key="two", epsilon=0.55, purpose="yearly report of the wards")
     for slug, title in (("stays-by-ward", "Stays by ward, 2026"), ("stays-again", "Stays by ward, once more")):
         house.call("li", "POST", "/publications", {"request": answered["id"], "slug": slug, "title": title})
-    body = {"verdict": "approve", "reason": "useful"}
-    house.call("zhao", "POST", "/publications/stays-by-ward/decision", body)
+        body = {"verdict": "approve", "reason": "useful"}
+        if slug == "stays-by-ward":
+            house.call("zhao", "POST", f"/publications/{slug}/decision", body)
     survey = Frequency(["never", "sometimes", "often"], epsilon=2.0, protocol="k-ary")
     said = {"name": "sleep", "title": "How often do you sleep badly?", "survey": json.loads(survey.to_json())}
     house.call("wang", "POST", "/surveys", said)
