@@ -274,7 +274,7 @@ def test_an_error_of_mosha_passes_without_what_led_to_it():
     "problem",
     [
         errors.DataError("column 'age' is not there."),
-        errors.InvalidParameter("ask must be a number. Nothing was spent."),
+        errors.InvalidParameter("core.not_positive", parameter="ask", value=-1.0, spent="nothing"),
         errors.MissingExtra("plot", needed_for="a picture"),
     ],
     ids=lambda problem: type(problem).__name__,

@@ -154,6 +154,8 @@ def test_a_connection_that_is_lost_after_payment_costs_once_and_the_retry_is_fre
             with pytest.raises(mosha.errors.SourceUnavailable, match="The payment waits") as lost:
                 stays.release(epsilon=0.5)
         made = re.search(r"key='(release-\w+)'", str(lost.value))[1]
+        assert (lost.value.retry_key, lost.value.spent) == (made, "waits")
+        assert f"key='{made}'" in lost.value.render("zh")
         with pytest.raises(mosha.errors.SourceUnavailable):
             stays.release(epsilon=0.5, key=made)
     finally:

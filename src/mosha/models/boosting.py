@@ -40,7 +40,6 @@ class Boosting(RowModel):
     bins: int = 32
     leaves: int = 4
     learning_rate: float = 0.4
-    _clips: ClassVar[float] = 1.0
 
     @abstractmethod
     def _shape(self) -> tuple[LossName, int, tuple[object, ...] | None]:

@@ -32,6 +32,8 @@ class MoshaError(Exception):
     """
 
     spent: Spent | None = None
+    retry_key: str | None = None
+    """The key of a payment that waits for its answer: a release under it is free."""
 
     def __init__(
         self,
@@ -59,15 +61,18 @@ class MoshaError(Exception):
         'epsilon 必须大于零，不能是 -1。'
         """
         language = language or current_language()
-        closing = "" if self.spent is None else say(f"core.closing_{self.spent}", language)
         if is_code(self.args[0] if self.args else ""):
             said = say(self.code, language, **self._fields())
         else:
             said = str(self.args[0]) if self.args else say(f"core.{self.code}", language)
-            if self.spent not in {None, "nothing"}:
-                said = said.replace(" Nothing was spent.", "")
-            closing = "" if closing in said or ("nothing was spent" in said and self.spent == "nothing") else closing
+        closing = self._close(language)
         return f"{said}{'' if language == 'zh' or not closing else ' '}{closing}"
+
+    def _close(self, language: Language) -> str:
+        """What became of the money."""
+        if self.retry_key is not None:
+            return say("core.closing_key", language, key=self.retry_key)
+        return "" if self.spent is None else say(f"core.closing_{self.spent}", language)
 
     def _fields(self) -> dict[str, Any]:
         named = {"parameter": self.parameter, "account": self.account}

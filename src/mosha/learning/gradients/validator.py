@@ -10,7 +10,6 @@ from mosha.core.errors import InvalidParameter
 
 __all__ = ["check_layers", "mixing_layers", "without_batch_norm"]
 
-_BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm, nn.LazyBatchNorm2d)
 _INSTANCE_NORMS = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 
 

@@ -17,16 +17,12 @@ EARLIER = "tables.note_earlier"
 
 
 def take_answer(run: Run, key: str | None) -> Release:
-    """The release; where it was lost on its way, the error says under which key the payment waits for it."""
+    """The release; where it was lost on its way, the error has the key under which the payment waits (`retry_key`)."""
     try:
         return run.step(None)
-    except SourceUnavailable as problem:
+    except (SourceUnavailable, Interrupted) as problem:
         if key is not None:
-            problem.args = (f"{problem} The payment waits: a release with key={key!r} is free.",)
-        raise
-    except Interrupted as problem:
-        if key is not None:
-            problem.args = (f"{problem} It is key={key!r}.",)
+            problem.spent, problem.retry_key = "waits", key
         raise
 
 
