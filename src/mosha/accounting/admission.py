@@ -16,7 +16,7 @@ from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.events import Plan
 from mosha.core.guarantee import Approx, Guarantee
-from mosha.core.language import phrase
+from mosha.core.language import Phrase, phrase
 from mosha.core.number import positive, probability
 
 __all__ = ["Converted", "Rule", "cover", "limit_units", "read_limit", "read_units"]
@@ -121,10 +121,10 @@ class Rule(ABC):
     def _cost(self, part: Event) -> Cost:
         """What one part costs in the measure of this rule."""
 
-    def describe(self, way: str) -> str:
+    def describe(self, way: str) -> Phrase:
         """What adds up, as a half-sentence for people."""
         del way
-        return f"{self.measure} adds up"
+        return phrase("accounting.rule_adds_up", measure=self.measure)
 
     def amount_of(self, price: Price, way: str = "") -> float:
         """A price as one number of the measure, rounded up: for people, and never for a decision.

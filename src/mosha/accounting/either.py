@@ -25,7 +25,7 @@ from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
-from mosha.core.language import phrase
+from mosha.core.language import Phrase, phrase
 from mosha.core.number import positive, strict_probability
 
 __all__ = ["LARGEST_EPSILON", "EitherRule"]
@@ -145,10 +145,8 @@ class EitherRule(Rule):
             found.append((min(epsilon, self.epsilon) if within else epsilon, delta))
         return [reading for reading in found if reading[1] <= self.delta] or found
 
-    def describe(self, way: str) -> str:
-        sums, rhos = "the sum of epsilons and deltas", "the sum of rho, converted to epsilon at delta,"
-        said = {"sums": f"{sums} stays within epsilon", "concentrated": f"{rhos} stays within epsilon"}
-        return said.get(way, f"either {sums} or {rhos} stays within epsilon")
+    def describe(self, way: str) -> Phrase:
+        return phrase(f"accounting.rule_either_{way}" if way in {"sums", "concentrated"} else "accounting.rule_either")
 
     def amount_of(self, price: Price, way: str = "") -> float:
         """The lesser reading that the way allows, as epsilon at the account's delta."""

@@ -247,7 +247,9 @@ class Dialect:
 
     def part(self, unit: str, node: Node) -> Node:
         """A part of a date or timestamp as BIGINT; `weekday` is 1 for Monday."""
-        raise NotImplementedError
+        if unit == "weekday":
+            return cast(binary(exp.Add, call("WEEKDAY", node), number(1)), Kind.BIGINT)
+        return cast(call(unit.upper(), node), Kind.BIGINT)
 
     def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
         return self.to(kind, call("DATE_TRUNC", text(unit), node))

@@ -141,11 +141,6 @@ class _MariaDB(Dialect):
     def date_text(self, node: Node) -> Node:
         return call("DATE_FORMAT", node, text("%Y-%m-%d"))
 
-    def part(self, unit: str, node: Node) -> Node:
-        if unit == "weekday":
-            return cast(binary(exp.Add, call("WEEKDAY", node), number(1)), Kind.BIGINT)
-        return cast(call(unit.upper(), node), Kind.BIGINT)
-
     def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
         if unit == "week":
             days = exp.Interval(this=call("WEEKDAY", node.copy()), unit=exp.Var(this="DAY"))

@@ -105,11 +105,6 @@ class _Spark(Dialect):
     def matches(self, node: Node, pattern: str) -> Node:
         return binary(exp.RegexpLike, node, text(f"\\A(?:{pattern})\\z"))
 
-    def part(self, unit: str, node: Node) -> Node:
-        if unit == "weekday":
-            return cast(binary(exp.Add, call("WEEKDAY", node), number(1)), Kind.BIGINT)
-        return cast(call(unit.upper(), node), Kind.BIGINT)
-
     def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
         if unit in {"hour", "minute"}:  # DATE_TRUNC would pass through the session's time zone
             minutes = call("MINUTE", node.copy()) if unit == "minute" else number(0)

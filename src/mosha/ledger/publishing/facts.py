@@ -45,7 +45,7 @@ class StatementFacts:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Where the promise is weak by anybody's standard, or above the present policy of the book, in sentences."""
-        return tuple(map(str, self.weaknesses))
+        return tuple(weakness.render("en") for weakness in self.weaknesses)
 
     @property
     def promise(self) -> Guarantee:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from mosha._version import __version__
 from mosha.core.event import from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
+from mosha.core.language import say, translate
 from mosha.ledger.publishing.words import Words, words_in
 from mosha.ledger.terms.moment import as_text
 from mosha.ledger.terms.policy import epsilon_at
@@ -142,7 +143,7 @@ def _percent(share: float) -> str:
 def _warnings(statement: StatementFacts, words: Words) -> str:
     if not statement.weaknesses:
         return ""
-    items = "".join(f"<li>{escape(_tidy(words.warning(weakness)))}</li>" for weakness in statement.weaknesses)
+    items = "".join(f"<li>{escape(_tidy(weakness.render(words.lang)))}</li>" for weakness in statement.weaknesses)
     return f'<section><h2>{escape(words["warnings"])}</h2><div class="warnings"><ul>{items}</ul></div></section>'
 
 
@@ -164,7 +165,7 @@ def _facts(statement: StatementFacts, words: Words) -> str:
         facts.append((words["population"], f"{terms.unit.of}{words['colon']}{words['population_pays']}"))
     if terms.size is not None:
         facts.append((words["size"], f"{terms.size:,}"))
-    facts.append((words["rule"], words.rule(terms.rule, statement.balance.way)))
+    facts.append((words["rule"], translate(terms.rule.describe(statement.balance.way), words.lang)))
     if terms.disjoint_blocks:
         facts.append((words["blocks"], words["disjoint"]))
     facts.append((words["means"], _tidy(words.promise(statement.spent))))
@@ -179,9 +180,11 @@ def _facts(statement: StatementFacts, words: Words) -> str:
 
 def _state(balance: Balance, words: Words) -> str:
     if balance.retired:
-        return words.state("retired")
+        return say("ledger.state_retired", words.lang)
     ends = balance.terms.expires
-    return words.state("open" if ends is None else f"granted until {_moment(as_text(ends))}")
+    if ends is None:
+        return say("ledger.state_open", words.lang)
+    return say("ledger.state_granted", words.lang, until=_moment(as_text(ends)))
 
 
 def _accounts(accounts: Iterable[Balance], words: Words) -> str:
@@ -212,7 +215,7 @@ def _releases(statement: StatementFacts, words: Words) -> str:
         (
             name,
             event,
-            words.state(state),
+            translate(state, words.lang),
             f"{sum(line.count for line in lines):,}",
             _span([lines[0].at[:10], max(line.until for line in lines)[:10]]),
             _cost(lines),

@@ -14,7 +14,7 @@ from typing import Any
 from mosha.core.errors import UnknownAccount, Unpriced
 from mosha.core.event import Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
-from mosha.core.language import Language, current_language, say
+from mosha.core.language import Language, Phrase, current_language, phrase, say, translate
 from mosha.core.number import probability
 from mosha.core.showing import Card, Shown, escape_markdown
 from mosha.ledger.checking.replay import Balance
@@ -107,9 +107,8 @@ class Statement(Shown, StatementFacts):
         facts = [(say(f"ledger.row_{name}", language), said) for name, said in self._list_facts(language)]
         title = say("ledger.statement_title", language, account=escape_markdown(self.account))
         parts = [f"# {title}", _table(("", ""), facts)]
-        words = words_in(language)
-        if self.warnings:
-            said = self.warnings if language == "en" else [words.warning(weakness) for weakness in self.weaknesses]
+        if self.weaknesses:
+            said = [weakness.render(language) for weakness in self.weaknesses]
             parts += [
                 f"## {say('ledger.statement_warnings', language)}",
                 "\n".join(f"- {each}" for each in map(escape_markdown, said)),
@@ -137,7 +136,7 @@ class Statement(Shown, StatementFacts):
             yield "size", say("ledger.fact_size", language, size=f"{terms.size:,}")
         if terms.unit.of not in (None, self.account):
             yield "population", say("ledger.fact_population", language, population=terms.unit.of)
-        how = rule.describe(self.balance.way) if language == "en" else words.rule(rule, self.balance.way)
+        how = rule.describe(self.balance.way)
         yield "rule", say("ledger.fact_rule", language, name=rule.name, rule=how, limit=f"{limit:.6g}")
         numbers = {"measure": rule.measure, "spent": f"{spent:.6g}", "limit": f"{limit:.6g}"}
         yield "spent", say("ledger.fact_spent", language, meaning=str(self.spent), **numbers)
@@ -222,15 +221,17 @@ def _line(transaction: Transaction, bought: Purchase, balance: Balance) -> Relea
     return ReleaseLine(*what, bought.count, last.label, _date(last.at))
 
 
-def _state(bought: Purchase) -> str:
+def _state(bought: Purchase) -> Phrase:
     if bought.closed == VOID:
-        return "handed back"
+        return phrase("ledger.state_handed_back")
     if bought.kind == "lease":
-        return "settled" if bought.closed else "lease, not settled"
+        return phrase("ledger.state_settled" if bought.closed else "ledger.state_leased")
     released, failed = bought.released, bought.failed
     if bought.horizon == 1:
-        return "released" if released else "failed" if failed else "reserved"
-    return f"{released} of {bought.horizon} steps released" + (f", {failed} failed" if failed else "")
+        return phrase(f"ledger.state_{'released' if released else 'failed' if failed else 'reserved'}")
+    if failed:
+        return phrase("ledger.state_steps_failed", released=released, steps=bought.horizon, failed=failed)
+    return phrase("ledger.state_steps", released=released, steps=bought.horizon)
 
 
 def _beneath(balance: Balance) -> dict[str, Any]:
@@ -246,8 +247,9 @@ def _end(balance: Balance) -> str | None:
 
 def _condition(balance: Balance, language: Language) -> str:
     """Whether an account can still pay, until when and for what."""
-    until = "open" if balance.terms.expires is None else f"granted until {_end(balance)}"
-    state = words_in(language).state("retired" if balance.retired else until)
+    until = _end(balance)
+    name = "retired" if balance.retired else "open" if until is None else "granted"
+    state = say(f"ledger.state_{name}", language, until=until)
     purpose = balance.terms.purpose
     return say("ledger.fact_purpose", language, state=state, purpose=purpose) if purpose else state
 
@@ -267,7 +269,7 @@ def _cells(line: ReleaseLine, language: Language) -> tuple[str, ...]:
         row = say("ledger.from_to", language, first=row, last=line.last)
         date = date if date == line.until else say("ledger.from_to", language, first=date, last=line.until)
         name = say("ledger.so_many_times", language, name=name, count=f"{line.count:,}")
-    return row, date, name, repr(from_dict(line.event)), _cost(line), words_in(language).state(line.state)
+    return row, date, name, repr(from_dict(line.event)), _cost(line), translate(line.state, language)
 
 
 def _cost(line: ReleaseLine) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mosha.core.guarantee import Approx, Guarantee, Pure
+from mosha.core.language import Language, say
 from mosha.ledger.terms.terms import Terms
 
 __all__ = ["Weakness", "find_weaknesses"]
@@ -34,31 +35,18 @@ class Weakness:
     size: int = 0
     detail: str = ""
 
-    @property
-    def advised(self) -> float:
-        """A delta that would not be weak, for the declared size."""
-        return PERSONS_EXPECTED / self.size
+    def render(self, language: Language | None = None) -> str:
+        """The sentence, in a language of your choice."""
+        numbers: dict[str, object] = {"epsilon": self.epsilon, "delta": self.delta, "size": self.size}
+        numbers |= {"most": LARGE_EPSILON, "detail": self.detail, "expected": self.size * self.delta}
+        if self.delta:
+            numbers["one_in"] = 1 / self.delta
+        if self.size:
+            numbers["advised"] = PERSONS_EXPECTED / self.size
+        return say(f"ledger.weak_{self.code.replace('-', '_')}", language, **numbers)
 
     def __str__(self) -> str:
-        match self.code:
-            case "large-epsilon":
-                return (
-                    f"Epsilon {self.epsilon:.6g} lets an answer change the odds of anything by a factor of "
-                    f"e^{self.epsilon:.6g}: above {LARGE_EPSILON:g}, hardly anything is hidden."
-                )
-            case "large-delta":
-                return (
-                    f"Delta {self.delta:.3g} allows one person in {1 / self.delta:,.0f} to be told in full: it should "
-                    "be far below one over the number of people."
-                )
-            case "delta-for-size":
-                return (
-                    f"Delta {self.delta:.3g} is not far below one over {self.size:,}, the declared size: publishing "
-                    "everybody's data with that probability would keep the promise, and "
-                    f"{self.size * self.delta:.3g} persons would be expected to be published. Choose a delta of at "
-                    f"most {self.advised:.1g}."
-                )
-        return f"Against the present policy of the book: {self.detail}."
+        return self.render()
 
 
 def find_weaknesses(terms: Terms, known: Mapping[str, Terms]) -> list[Weakness]:
