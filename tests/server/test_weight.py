@@ -1,5 +1,7 @@
-"""`pip install 'mosha[server]'` stays small: at most 12 packages and 12 MB more than mosha alone."""
+"""`pip install 'mosha[server]'` stays small, and a server is ready before it has loaded engines."""
 
+import subprocess
+import sys
 from importlib.metadata import distribution
 
 from packaging.requirements import Requirement
@@ -28,3 +30,15 @@ def test_a_server_adds_at_most_twelve_packages_and_twelve_megabytes():
     files = [file.locate() for name in more for file in distribution(name).files or ()]
     size = sum(file.stat().st_size for file in files if file.is_file())
     assert 1e5 < size <= 12e6
+
+
+def test_a_server_is_ready_before_it_has_loaded_engines():
+    """A moment later it loads them of itself, so that the first question need not wait for it."""
+    code = "import sys, mosha.server.serving, mosha.server.pages; print(*sorted(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    loaded = set(said.stdout.split())
+    assert "starlette.applications" in loaded
+    assert not loaded & {"numpy", "duckdb", "sqlglot", "pyarrow", "scipy", "mosha.tables.question"}
+    code = "import sys; from mosha.server.asking.questions import load_engines; load_engines(); print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert {"sqlglot", "mosha.tables.question"} <= set(said.stdout.split())

@@ -11,6 +11,7 @@ from typing import Self
 
 from mosha.files.locks import FileLock
 from mosha.ledger import Ledger
+from mosha.server.asking.questions import load_engines
 from mosha.server.errors import Conflict
 from mosha.server.people.limits import Rates
 from mosha.server.settings import LOCK, Settings
@@ -19,6 +20,8 @@ from mosha.server.store.migrations import migrate
 from mosha.server.work.slots import Slots
 
 __all__ = ["Service"]
+
+LOADING = 1.0  # seconds after its start at which a server loads what the first question needs
 
 
 class _FolderLock:
@@ -55,12 +58,15 @@ class Service:
         self.counts: Counter[tuple[str, ...]] = Counter()
         self._counting = threading.Lock()
         self.ready = False
+        self._loading = threading.Timer(LOADING, load_engines)
+        self._loading.daemon = True
         self.log = logging.getLogger("mosha.server")
 
     def start(self) -> None:
-        """Begin to work on the queue."""
+        """Begin to work on the queue; what a first question needs is loaded a moment later, before it is asked."""
         self.slots.start()
         self.ready = True
+        self._loading.start()
 
     def count(self, *labels: str) -> None:
         with self._counting:
@@ -68,6 +74,7 @@ class Service:
 
     def close(self) -> None:
         self.ready = False
+        self._loading.cancel()
         self.slots.stop()
         self.ledger.close()
         self.database.close()

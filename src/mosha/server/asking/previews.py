@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from mosha.core.errors import InvalidParameter, LedgerError
 from mosha.core.release import Quote
 from mosha.ledger import JointAccount, Ledger
@@ -203,6 +201,8 @@ def _bars(asked: Asked, price: Mapping[str, object], rows: float | None, level: 
         from mosha.server.asking.synthesis import forecast_synthesis  # noqa: PLC0415  (the same)
 
         return forecast_synthesis(asked.question, price, rows, level)
+    import numpy as np  # noqa: PLC0415  (the question has loaded it)
+
     bars = asked.question.forecast(**price, rows=rows, confidence=level)
     return {name: [plain_number(bar) for bar in np.asarray(bar).tolist()] for name, bar in bars.items()}
 

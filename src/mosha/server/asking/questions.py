@@ -11,17 +11,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from mosha.connect.language.expression import Expression, col
-from mosha.connect.language.schema import Type
 from mosha.core.account import Account
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.server.errors import BadRequest
-from mosha.sql import Statement, statement
-from mosha.tables import Answer, Budget, Question, Table
 
-__all__ = ["Asked", "build_question", "fingerprint_of", "restrict", "settle_price"]
+if TYPE_CHECKING:
+    from mosha.connect.language.expression import Expression
+    from mosha.connect.language.schema import Type
+    from mosha.sql import Statement
+    from mosha.tables import Answer, Table
+
+__all__ = ["Asked", "build_question", "fingerprint_of", "load_engines", "restrict", "settle_price"]
 
 
 Kind = Literal["table", "graph", "synthetic"]
@@ -48,8 +51,18 @@ class Asked:
         return str(self.question.measurement_for(**price).question)
 
 
+def load_engines() -> None:
+    """Load what the first question about a table needs: a server is ready before that."""
+    from mosha.connect.engines.absent import absent_table  # noqa: F401, PLC0415
+    from mosha.sql import statement  # noqa: F401, PLC0415
+    from mosha.tables import Question, protect  # noqa: F401, PLC0415
+
+
 def build_question(table: object, name: str, said: Mapping[str, Any], condition: Mapping[str, object] | None) -> Asked:
     """Check a question about one dataset. Nothing is read and nothing is spent."""
+    from mosha.sql import statement  # noqa: PLC0415  (a server is ready before it has loaded engines)
+    from mosha.tables import Question, Table  # noqa: PLC0415  (the same)
+
     if not isinstance(table, Table):
         return _build_about_graph(table, said, condition)
     chosen = table if condition is None else restrict(table, condition)
@@ -80,6 +93,8 @@ def _build_about_graph(graph: Any, said: Mapping[str, Any], condition: Mapping[s
 
 def restrict(table: Table, condition: Mapping[str, Any]) -> Table:
     """The rows of a block: those whose column equals a value, or lies in [from, until)."""
+    from mosha.connect.language.expression import col  # noqa: PLC0415  (the same)
+
     column, kind = col(condition["column"]), table.schema[condition["column"]]
     tests: list[Expression] = []
     if "equals" in condition:
@@ -96,6 +111,8 @@ def restrict(table: Table, condition: Mapping[str, Any]) -> Table:
 
 
 def _constant(value: object, kind: Type) -> Any:
+    from mosha.connect.language.schema import Type  # noqa: PLC0415  (the same)
+
     try:
         if isinstance(value, str) and kind is Type.DATE:
             return date.fromisoformat(value)

@@ -92,8 +92,8 @@ def add_version(
     if not old.protects_same(new):
         raise Conflict("server.wrong_state", parameter="declaration.unit", state=old.describe())
     with database.transaction() as transaction:
-        row = transaction.row("SELECT MAX(version) AS version FROM declarations WHERE dataset = ?", name)
-        version = (row or {"version": 0})["version"] + 1
+        last = transaction.row("SELECT MAX(version) AS version FROM declarations WHERE dataset = ?", name)
+        version = (last or {"version": 0})["version"] + 1
         _add(transaction, name, version, kept, author)
     return int(version)
 
