@@ -315,3 +315,21 @@ def test_more_confidence_is_never_a_narrower_bar_of_a_mean_wherever_noise_carrie
         assert 0 < bars[0] <= bars[-1] <= 10.1
         strayed += bars[0] == bars[1] < bars[-1]
     assert strayed  # some had left the range at 10 and 50%
+
+
+def test_the_bar_of_a_mean_is_the_same_alone_and_among_groups_of_which_some_have_left_the_range():
+    totals = np.concatenate((-np.geomspace(1, 1e9, 40), np.geomspace(1, 1e9, 40)))
+    groups = len(totals)
+    table = pa.table({"g": np.arange(groups), "x": np.ones(groups)})
+    asked = protect(table, unit=mosha.Row()).group_by("g", keys=range(groups)).mean("x", between=(0, 10))
+    plan = asked.plan_release(Budget(epsilon=0.1))
+    (assumed,) = plan.assume(Guess(rows=50))["parts"]
+    counted = np.where(np.arange(groups) % 3, 50.0, -1.0)  # noise may leave no rows at all
+
+    def bars_of(places):
+        found = {**assumed, "channels": [counted[places].tolist(), totals[places].tolist()]}
+        return plan.errors({"parts": [found]}, 0.8)["mean"]
+
+    together = bars_of(np.arange(groups))
+    assert together.tolist() == [bars_of(np.array([place]))[0] for place in range(groups)]
+    assert len(set(together.round(9))) > 10

@@ -211,7 +211,7 @@ class BoxNoise:
         steps = FINE_SHAPE if len(terms) <= 2 or len(flat) <= FEW_GROUPS else ROUGH_SHAPE
         shapes, which = _shapes(flat, steps)
         each = np.array([_box_width(self.channels, shape, confidence) for shape in shapes])
-        widths = each[which] * flat.max(axis=1)
+        widths = each[which] * np.ascontiguousarray(flat.T).max(axis=0)
         return (widths * slack / self.epsilon).reshape(stacked.shape[:-1])
 
 
@@ -243,11 +243,12 @@ def _shapes(rows: NDArray[np.float64], steps: int) -> tuple[list[tuple[float, ..
 
     So a few widths serve many groups.
     """
-    top = rows.max(axis=1, keepdims=True)
-    relative = np.ceil(np.divide(rows, top, out=np.ones_like(rows), where=top > 0) * steps).astype(np.int64)
-    ordered = -np.sort(-relative, axis=1)
-    _, places, which = np.unique(_codes(ordered, steps + 1), return_index=True, return_inverse=True)
-    return [tuple(n / steps for n in row if n > 0) for row in ordered[places].tolist()], which.reshape(-1)
+    columns = np.ascontiguousarray(rows.T)  # as long as there are groups, and a few of them: quicker than short rows
+    top = columns.max(axis=0)
+    relative = np.ceil(np.divide(columns, top, out=np.ones_like(columns), where=top > 0) * steps).astype(np.int64)
+    _, places, which = np.unique(_codes(relative.T, steps + 1), return_index=True, return_inverse=True)
+    few = -np.sort(-relative[:, places].T, axis=1)
+    return [tuple(n / steps for n in row if n > 0) for row in few.tolist()], which.reshape(-1)
 
 
 def _codes(rows: NDArray[np.int64], base: int) -> NDArray[np.int64]:

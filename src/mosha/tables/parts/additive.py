@@ -54,6 +54,10 @@ class Channels:
         parts = [np.asarray(coefficient) * self.reach[name] for name, coefficient in terms.items()]
         return np.asarray(self.noise.width(parts, confidence), np.float64)
 
+    def of_groups(self, places: NDArray[np.intp]) -> Channels:
+        """Those of some groups alone."""
+        return replace(self, values={name: column[places] for name, column in self.values.items()})
+
     def same_width(self, terms: Mapping[str, object], confidence: float) -> Column:
         """An error bar that is the same for every group."""
         groups = len(next(iter(self.values.values())))
@@ -243,13 +247,13 @@ class Mean(Additive):
         counted, total = (channels.values[name] for name in centred_channels(self.measured))
         strayed = (counted > 0) & ((total < low * counted) | (total > high * counted))
         left, right, _ = self._interval(channels, confidence, low, high)
-        for level in WIDER if strayed.any() else ():
-            lower, upper, meets = self._interval(channels, level, low, high)
-            reached = strayed & meets
+        outside = np.flatnonzero(strayed)
+        for level in WIDER if len(outside) else ():
+            lower, upper, meets = self._interval(channels.of_groups(outside), level, low, high)
             if level > confidence:
-                left, right = np.where(reached, lower, left), np.where(reached, upper, right)
-            strayed &= ~meets
-        left, right = np.where(strayed, low, left), np.where(strayed, high, right)
+                left[outside[meets]], right[outside[meets]] = lower[meets], upper[meets]
+            outside = outside[~meets]
+        left[outside], right[outside] = low, high
         point = self.answer(channels) / self.measured.grid - self.measured.middle
         bars: Column = (np.maximum(right - point, point - left) + 1.0) * self.measured.grid
         return bars
