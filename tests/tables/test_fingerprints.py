@@ -1,6 +1,8 @@
 """One question, one fingerprint: equal where a question is built again, different where any public field is."""
 
 import copy
+import hashlib
+import json
 import os
 import random
 import subprocess
@@ -19,7 +21,7 @@ from fuzz import _random_plans as plans
 from mosha.connect.language.schema import Schema
 from mosha.connect.plan.source import Source
 from mosha.core.account import Account
-from mosha.core.fingerprint import fingerprint_plan
+from mosha.core.fingerprint import describe, fingerprint_plan
 from mosha.errors import MoshaError
 from mosha.tables import protect, public_table
 from tests.searches import draw_seeds
@@ -189,3 +191,22 @@ def test_a_text_is_told_by_its_letters_whatever_its_class_says_of_itself():
     assert listed[0] == listed[2] != listed[1]
     named = [table().group_by(name, keys=["a"]).count().fingerprint for name in ("x", _Masked("x"))]
     assert named[0] == named[1]
+
+
+class Whole(int):
+    """A number that says something else about itself."""
+
+    def __repr__(self):
+        return "7"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (), ((),), (1, -2**70, True, None, 1.5), ("a", 'b"\\', "\n", "é", "\ud800", "岁"), ((1,), (2,)), [1, (2, [3])],
+        {"a": (1, "x")}, (Whole(5), b"\xff", date(2020, 1, 2), Fraction(1, 3)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_fingerprint_is_the_hash_of_the_description_as_json_letter_for_letter(value):
+    assert fingerprint_plan(value, 3) == hashlib.sha256(json.dumps([describe(value), describe(3)]).encode()).hexdigest()

@@ -93,3 +93,16 @@ def test_a_release_calls_no_function_for_each_group(ask):
         release()
         calls.append(count_calls(release))
     assert calls[1] - calls[0] < 1000  # 2,000 groups more; noise that is drawn again is a matter of chance
+
+
+def test_a_paid_release_calls_a_few_functions_at_most_for_each_group():
+    """The keys are public and all of them enter the fingerprint of the question: two calls each, not eighty."""
+    person = mosha.Person("who", at_most=1)
+    account = mosha.Ledger.memory().account("visits", unit=person, epsilon=100)
+    table = protect(pa.table({"who": np.arange(500), "g": np.arange(500)}), unit=person, account=account)
+    calls = []
+    for groups in (2000, 4000):
+        question = table.group_by("g", keys=range(groups)).count()
+        question.release(epsilon=1)
+        calls.append(count_calls(lambda question=question: question.release(epsilon=1).error(0.95)))
+    assert calls[1] - calls[0] < 3 * 2000
