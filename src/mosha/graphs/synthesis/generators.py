@@ -51,24 +51,24 @@ def match_stubs(stubs: Integers, taken: Integers, vertices: int, generator: np.r
     Stubs are paired at random; pairs that are loops or edges already go back, and are paired again with others.
     """
     found = np.zeros(0, np.int64)
-    known = np.sort(taken)
+    known = np.sort(taken)  # and what is found: kept in order, so that a round sorts what is new alone
     loose = generator.permutation(np.repeat(np.arange(vertices), stubs))
     for attempt in range(ROUNDS):
         if loose.size < 2:
             break
         pairs = loose[: loose.size // 2 * 2].reshape(-1, 2)
-        low, high = pairs.min(axis=1), pairs.max(axis=1)
+        low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
         codes = low * vertices + high
-        fresh = (low != high) & ~_is_among(codes, known) & ~_is_among(codes, np.sort(found))
         first = np.zeros(len(codes), np.bool_)
         first[np.unique(codes, return_index=True)[1]] = True
-        good = fresh & first
-        found = np.concatenate([found, codes[good]])
+        good = first & (low != high) & ~_is_among(codes, known)
+        fresh = np.sort(codes[good])
+        found, known = np.concatenate([found, fresh]), np.insert(known, np.searchsorted(known, fresh), fresh)
         again = pairs[~good].ravel()
         if attempt % 3 == 2 and again.size and found.size:  # let some kept edges go, so that others can be made
             back = generator.random(found.size) < min(0.5, again.size / found.size)
-            freed = found[back]
-            found = found[~back]
+            freed, found = found[back], found[~back]
+            known = np.delete(known, np.searchsorted(known, freed))
             again = np.concatenate([again, freed // vertices, freed % vertices])
         loose = generator.permutation(np.concatenate([again, loose[loose.size // 2 * 2 :]]))
     return found
@@ -91,24 +91,24 @@ def _blocks(degrees: Integers, order: Integers) -> list[Integers]:
     return blocks
 
 
-def _draw_inside(
-    blocks: list[Integers], chances: NDArray[np.float64], vertices: int, generator: np.random.Generator
-) -> Integers:
-    """Edges within each block, each with the chance of its block."""
-    found = []
-    for block, chance in zip(blocks, chances, strict=True):
-        one, two = np.triu_indices(block.size, 1)
-        kept = generator.random(one.size) < chance
-        ends = np.stack([block[one[kept]], block[two[kept]]])
-        found.append(ends.min(axis=0) * vertices + ends.max(axis=0))
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+def _draw_inside(blocks: list[Integers], chance: float, vertices: int, generator: np.random.Generator) -> Integers:
+    """Edges within each block, each with this chance; blocks of one size are drawn together."""
+    by_size: dict[int, list[Integers]] = {}
+    for block in blocks:
+        by_size.setdefault(block.size, []).append(block)
+    found = [np.zeros(0, np.int64)]
+    for size, alike in by_size.items():
+        members = np.stack(alike)
+        one, two = np.triu_indices(size, 1)
+        which, pair = np.nonzero(generator.random((len(alike), one.size)) < chance)
+        left, right = members[which, one[pair]], members[which, two[pair]]
+        found.append(np.minimum(left, right) * vertices + np.maximum(left, right))
+    return np.concatenate(found)
 
 
-def _assemble(
-    degrees: Integers, blocks: list[Integers], chances: NDArray[np.float64], generator: np.random.Generator
-) -> Graph:
+def _assemble(degrees: Integers, blocks: list[Integers], chance: float, generator: np.random.Generator) -> Graph:
     n = degrees.size
-    inside = _draw_inside(blocks, chances, n, generator)
+    inside = _draw_inside(blocks, chance, n, generator)
     ends = np.concatenate([inside // n, inside % n])
     excess = np.maximum(degrees - np.bincount(ends, minlength=n), 0)
     codes = np.concatenate([inside, match_stubs(excess, inside, n, generator)])
@@ -129,7 +129,7 @@ def clustered_graph(degrees: Integers, triangles: float, generator: np.random.Ge
     enough = FITTING * degrees.sum() / 2
 
     def attempt(level: float) -> Graph:
-        return _assemble(degrees, blocks, np.full(len(blocks), level), generator)
+        return _assemble(degrees, blocks, level, generator)
 
     best = attempt(dense)
     low, high = 0.0, dense
