@@ -8,33 +8,42 @@ import pyarrow as pa
 
 WHO = 6
 KEYS = 9
+APART = 100
 
 
 class World:
-    """A chain or tree of tables that lead to the person, with broken and shared keys, and a public table."""
+    """A chain or tree of tables that lead to the person, with broken and shared keys, and a public table.
 
-    def __init__(self, seed: int) -> None:
+    A world has several towns: random rows with keys of their own, so that no row of one hangs on a row of another. One
+    person is removed in each, and one query asks about all of them: as many comparisons as there are towns.
+    """
+
+    def __init__(self, seed: int, towns: int = 10) -> None:
         g = self.random = random.Random(seed)
         self.seed, self.key = seed, g.randbytes(32)
         self.depth = g.choice([1, 2, 2, 3])
         self.several = {f"t{i}": g.choice(["nobody", "nobody", "each"]) for i in range(2, self.depth + 2)}
         self.unique = g.random() < 0.5
         self.parents = {f"t{i}": f"t{g.randrange(1, i)}" for i in range(2, self.depth + 2)}
-        self.rows = {"person": [(i, g.choice("xyz"), g.randrange(5)) for i in range(WHO) if g.random() < 0.9]}
-        self.rows["t1"] = self._make_rows(WHO + 1)
-        for name in self.parents:
-            self.rows[name] = self._make_rows(KEYS)
+        self.rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in ("person", "t1", *self.parents)}
+        for first in range(0, towns * APART, APART):
+            here = range(first, first + WHO)
+            self.rows["person"] += [(i, g.choice("xyz"), g.randrange(5)) for i in here if g.random() < 0.9]
+            self.rows["t1"] += self._make_rows(first, WHO + 1)
+            for name in self.parents:
+                self.rows[name] += self._make_rows(first, KEYS)
+        self.removed = {first + g.randrange(WHO + 1) for first in range(0, towns * APART, APART)}
         self.public = [(letter, g.randrange(3), g.choice("xyz")) for letter in "xyyz"]
 
-    def _make_rows(self, keys: int) -> list[tuple[object, ...]]:
+    def _make_rows(self, first: int, keys: int) -> list[tuple[object, ...]]:
         g, size = self.random, self.random.randrange(2, 12)
         own = list(range(size)) if self.unique else [g.randrange(KEYS) for _ in range(size)]
-        missing = lambda value: None if g.random() < 0.08 else value
-        return [(missing(own[i]), missing(g.randrange(keys)), g.choice("xyz"), g.randrange(-3, 9)) for i in range(size)]
+        name = lambda key: None if g.random() < 0.08 else first + key
+        return [(name(own[i]), name(g.randrange(keys)), g.choice("xyz"), g.randrange(-3, 9)) for i in range(size)]
 
-    def list_owners(self) -> dict[str, list[set[int]]]:
+    def list_owners(self) -> dict[str, list[set[object]]]:
         """The owners of every row, as `paths.md` defines them."""
-        found = {"person": [{row[0]} for row in self.rows["person"]]}
+        found: dict[str, list[set[object]]] = {"person": [{row[0]} for row in self.rows["person"]]}
         found["t1"] = [set() if row[1] is None else {row[1]} for row in self.rows["t1"]]
         for name, parent in self.parents.items():
             each = self.several.get(parent) == "each"
@@ -47,12 +56,12 @@ class World:
             ]
         return found
 
-    def without(self, person: int) -> dict[str, list[tuple[object, ...]]]:
-        """The rows of the neighbour: the person is removed with everything that hangs on them."""
+    def list_rows_left(self) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of the neighbour: the removed are gone with everything that hangs on them."""
         left = {}
         for name, owners in self.list_owners().items():
             each = self.several.get(name) == "each"
-            gone = [o == {person} if each else person in o for o in owners]
+            gone = [bool(o) and o <= self.removed if each else bool(o & self.removed) for o in owners]
             left[name] = [row for row, away in zip(self.rows[name], gone, strict=True) if not away]
         return left
 

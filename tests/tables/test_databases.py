@@ -280,8 +280,8 @@ def test_what_would_mix_people_is_refused_unpaid(database, sql, words):
 
 
 def test_nobody_moves_the_rows_of_others_along_random_paths():
-    outcomes = [compare(seed, dict) for seed in islice(draw_seeds("paths"), 45)]
-    assert outcomes.count("compared") > 10
+    outcomes = [compare(seed, dict) for seed in islice(draw_seeds("paths"), 20)]
+    assert sum(outcomes) >= 10  # a quarter of the queries is refused: all twenty once in 10^12 runs
 
 
 def test_the_comparison_finds_shared_rows_that_are_given_to_each(monkeypatch):
@@ -295,7 +295,7 @@ def test_the_comparison_finds_shared_rows_that_are_given_to_each(monkeypatch):
 
     monkeypatch.setattr(World, "declare", declare)
     with pytest.raises(Found):
-        list(map(compare, range(400), [dict] * 400))
+        list(map(compare, range(1000, 1400), [dict] * 400))
 
 
 TABLES = """
