@@ -20,6 +20,9 @@ TOO_FEW = 8
 TYPICAL = 50
 """Rows of a person with much, where nothing is known before the bound is bought."""
 
+FILLED = 0.5
+"""The share of groups that such a person is in: evenly in all of them would flatter Gaussian noise."""
+
 
 def compares_noises(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget) -> bool:
     """Whether pure and Gaussian noise are compared when the bound is known, and not before.
@@ -42,7 +45,7 @@ def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: B
     box = BoxNoise(pure_epsilon(budget, share), len(values), frame.most_groups)
     gaussian = GaussianNoise(noise_multiplier(budget, share, gaussian=share), len(values), frame.most_groups)
     if limits.automatic:
-        together = math.sqrt(TYPICAL + TYPICAL**2 / frame.most_groups)
+        together = math.sqrt(TYPICAL + TYPICAL**2 / max(1.0, frame.most_groups * FILLED))
         return gaussian.deviation(together) < box.deviation(TYPICAL)
     reach = [limits.reach(list(values.values()), order, limits.norm, split=frame.split)[0] for order in (1, 2)]
     return gaussian.deviation(reach[1]) < box.deviation(reach[0])
