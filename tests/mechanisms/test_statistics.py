@@ -293,3 +293,13 @@ def test_a_statistic_written_when_evaluate_was_called_exact_still_works():
 
     with pytest.warns(DeprecationWarning, match="evaluate"):
         assert laplace(Old(), unit=Row(), epsilon=1).name == "laplace(Old)"
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+@pytest.mark.parametrize("last", [3, 2**63 - 1, 2**63, 5.5, True], ids=repr)
+def test_whole_numbers_are_found_among_the_keys_as_one_by_one(kind, last):
+    keys = [7, -3, 100, last, 10, -(2**63)]
+    values = np.array([7, -3, 0, 100, 3, 10, 10, 1, -128, 127], kind)
+    values = np.append(values, [2**63 - 1, -(2**63)]) if kind is np.int64 else values
+    expected = [sum(value == key for value in values.tolist()) for key in keys]
+    assert Histogram(keys=keys).evaluate(values, Row()).tolist() == expected

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mosha import Reading, noise
-from mosha.streams import counter, histogram
+from mosha.streams import counter, histogram, series
 from mosha.streams.noise.blt import design
 from mosha.streams.noise.exact_toeplitz import LiftedToeplitz
 from mosha.streams.noise.exact_toeplitz_blocks import LIMIT, SPAN, Lifting
+from mosha.streams.service.state_text import from_plain, to_plain
 from mosha.streams.stream import new_tape
 
 PLANS = [counter(unit=Reading(), horizon=horizon, rho=0.5).plan for horizon in (500, 1 << 20, 1 << 32)]
@@ -131,3 +132,21 @@ def test_compiled_digits_are_the_number_and_round_like_it():
                 decay = random.getrandbits(160)
                 compiled.decay(digits, np.array(compiled.decay_digits(decay)), np.empty(16, np.int64))
                 assert compiled.from_digits(digits) == near * decay >> 160
+
+
+@pytest.mark.parametrize("largest", [5, 1 << 30, 1 << 62])
+def test_many_series_in_64_bits_are_those_of_whole_numbers_without_end(largest):
+    plan = series(unit=Reading(), horizon=500, keys=range(40), key="k", between=(0, 4), column="v", rho=1).plan
+    mechanism, generator = plan.mechanism, np.random.default_rng()
+    assert isinstance(mechanism, LiftedToeplitz)
+    tape, state = new_tape(plan, lambda _: noise.secure()), mechanism.start(40)
+    for step in range(70):
+        data = generator.integers(-largest, largest, 40)
+        weight, worth = mechanism._weights(step)
+        before = state.noise
+        estimate, state = mechanism.step(state, data, tape)
+        rounded = [(x * weight + (1 << 39)) >> 40 for x in data.tolist()]
+        moved = [int(now) - int(past) for now, past in zip(state.noise, before, strict=True)]
+        assert estimate.dtype == np.float64
+        assert estimate.tolist() == [(r + m) * worth for r, m in zip(rounded, moved, strict=True)]
+        state = from_plain(to_plain(state)) if step == 30 else state  # a state on disk keeps every digit

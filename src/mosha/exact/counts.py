@@ -125,11 +125,24 @@ class Histogram(RenamedMethods):
     def _places(self) -> dict[object, int]:
         return {key: code for code, key in enumerate(self.keys)}
 
+    @cached_property
+    def _numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """The keys in ascending order and the position of each, if all of them are whole numbers of 64 bits."""
+        if not all(type(key) is int and -(2**63) <= key < 2**63 for key in self.keys):
+            return None
+        numbers = np.array(self.keys, np.int64)
+        places = np.argsort(numbers)
+        return numbers[places], places
+
     def _codes(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
         """The position of each row's key, or the number of keys for a row that counts nowhere."""
         if values.ndim != 1:
             raise DataError("exact.not_one_key_per_row")
         where, elsewhere = self._places, len(self.keys)
+        if values.dtype.kind == "i" and self._numbers is not None:
+            numbers, places = self._numbers
+            at = np.minimum(np.searchsorted(numbers, values), elsewhere - 1)
+            return np.where(numbers[at] == values, places[at], elsewhere)
         unique, inverse = _find_distinct(values)
         codes = np.array([_find(where, value, elsewhere) for value in unique], np.int64)
         return codes[inverse] if inverse is not None else codes

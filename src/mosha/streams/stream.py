@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, SourceUnavailable
 from mosha.core.fingerprint import fingerprint
@@ -87,10 +88,16 @@ def new_tape(plan: Plan, source: Any) -> Tape:
 def take_step(plan: Plan, state: StreamState, data: object) -> tuple[Any, StreamState]:
     """One step: bound, add, remember. `state.tape` must be there."""
     exact, memory = exact_step(plan.statistic, plan.presence, data, state.time, state.memory)
-    steps: Any = int(exact[0]) if plan.width == 1 else exact.astype(object)
-    increment, inner = plan.mechanism.step(state.inner, steps, state.tape)
+    increment, inner = plan.mechanism.step(state.inner, _give_steps(plan, exact), state.tape)
     value, readout = plan.readout.step(state.readout, increment)
     return to_data_unit(plan, value), StreamState(state.time + 1, inner, readout, memory, state.tape)
+
+
+def _give_steps(plan: Plan, exact: NDArray[np.int64]) -> Any:
+    """A number for one series, else an array: of 64 bits where the mechanism knows when they do not suffice."""
+    if plan.width == 1:
+        return int(exact[0])
+    return exact if isinstance(plan.mechanism, LiftedToeplitz) else exact.astype(object)
 
 
 def take_steps(plan: Plan, state: StreamState, batches: Batches) -> tuple[Any, StreamState]:
@@ -107,8 +114,7 @@ def take_steps(plan: Plan, state: StreamState, batches: Batches) -> tuple[Any, S
         return to_data_unit(plan, values), StreamState(end, inner, readout, memory, state.tape)
     found = []
     for row in exact:
-        steps: Any = int(row[0]) if plan.width == 1 else row.astype(object)
-        increment, inner = plan.mechanism.step(inner, steps, state.tape)
+        increment, inner = plan.mechanism.step(inner, _give_steps(plan, row), state.tape)
         value, readout = plan.readout.step(readout, increment)
         found.append(to_data_unit(plan, value))
     return np.array(found), StreamState(end, inner, readout, memory, state.tape)

@@ -202,11 +202,15 @@ class LiftedToeplitz:
         ahead = self._next_block(state, tape)
         weight, worth = self._weights(time)
         lifted = ahead.rows[time - ahead.start]
-        # V_t - V_(t-1); the rest is post-processing
-        released = ((data * weight + HALF) >> WEIGHT_BITS) + (lifted - state.noise)
+        if isinstance(data, np.ndarray):
+            rounded: Any = self._window(time).round_data(data, slice(time % WINDOW, time % WINDOW + 1))
+        else:
+            rounded = (data * weight + HALF) >> WEIGHT_BITS
+        released = rounded + (lifted - state.noise)  # V_t - V_(t-1); the rest is post-processing
+        estimate = (released * worth).astype(np.float64) if isinstance(data, np.ndarray) else released * worth
         if (time + 1) % tape.size == 0:
-            return released * worth, LiftedState(time + 1, lifted, ahead.total, ahead.buffers, time + 1)
-        return released * worth, LiftedState(time + 1, lifted, state.total, state.buffers, state.since)
+            return estimate, LiftedState(time + 1, lifted, ahead.total, ahead.buffers, time + 1)
+        return estimate, LiftedState(time + 1, lifted, state.total, state.buffers, state.since)
 
     def step_many(self, state: LiftedState, data: NDArray[np.int64], tape: Tape) -> tuple[Vector, LiftedState]:
         """Estimates of the data of many steps of one series at once: the very numbers that single steps give."""
@@ -239,8 +243,8 @@ class _Block:
 
     @cached_property
     def rows(self) -> list[Any]:
-        """As numbers for one series, else as arrays of whole numbers of any size."""
-        return self.lifted[:, 0].tolist() if self.lifted.shape[1] == 1 else list(self.lifted.astype(object))
+        """As numbers for one series, else as arrays of whole numbers: of 64 bits but where the exact road was taken."""
+        return self.lifted[:, 0].tolist() if self.lifted.shape[1] == 1 else list(self.lifted)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def to_plain(value: object) -> Any:  # noqa: PLR0911  (one line a kind)
             type(value).__name__: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.name != "tape"}
         }
     if isinstance(value, np.ndarray):
-        return {"array": [to_plain(item) for item in value.tolist()], "exact": value.dtype == object}
+        return {"array": [to_plain(item) for item in value.tolist()], "exact": value.dtype.kind in "Oi"}
     if isinstance(value, tuple | list):
         return {type(value).__name__: [to_plain(item) for item in value]}
     if isinstance(value, dict):
