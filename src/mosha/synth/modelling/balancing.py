@@ -6,6 +6,8 @@ is and take most of that away. They read the model and the synthetic rows alone.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from mosha.synth.modelling.model import Model
 
 __all__ = ["balance_rows"]
 
+Targets = dict[tuple[int, int], NDArray[np.float32]]
 MOST_CELLS, MOST_WORK, SWEEPS = 4_000_000, 120_000_000, 6
 TAKEN = 0.06
 """The share of helpful exchanges that are made at once: all of them together would overshoot."""
@@ -29,19 +32,28 @@ def balance_rows(cells: list[Wholes], model: Model, generator: np.random.Generat
     sweeps = min(SWEEPS, MOST_WORK // (rows * columns * (columns - 1)) + 1)
     if rows * columns * (columns - 1) > 2 * MOST_WORK:
         return cells
-    parts = [model.column(place).astype(np.float32) for place in range(columns)]
+    targets = _pair_targets(model, columns, rows)
     cells = [np.array(numbers) for numbers in cells]
     for _ in range(sweeps):
         for column in generator.permutation(columns):
-            _exchange(int(column), cells, sizes, parts, generator)
+            _exchange(int(column), cells, sizes, targets, generator)
     return cells
 
 
+def _pair_targets(model: Model, columns: int, rows: int) -> Targets:
+    """How many rows each cell of a pair table should have, for every ordered pair of columns."""
+    parts, found = [model.column(place).astype(np.float32) for place in range(columns)], {}
+    for one, two in itertools.combinations(range(columns), 2):
+        table = parts[one].T @ parts[two] * np.float32(rows / len(parts[one]))
+        found[one, two], found[two, one] = table, table.T
+    return found
+
+
 def _exchange(
-    column: int, cells: list[Wholes], sizes: list[int], parts: list[NDArray[np.float32]], generator: np.random.Generator
+    column: int, cells: list[Wholes], sizes: list[int], targets: Targets, generator: np.random.Generator
 ) -> None:
     """Exchange the values of one column between random pairs of rows, where the pair tables come closer."""
-    rows, components = len(cells[column]), len(parts[column])
+    rows = len(cells[column])
     order = generator.permutation(rows)
     one, two = order[: rows // 2], order[rows // 2 : 2 * (rows // 2)]
     differs = cells[column][one] != cells[column][two]
@@ -52,7 +64,7 @@ def _exchange(
         if place == column:
             continue
         width = sizes[place]
-        target = (parts[column].T @ parts[place]).reshape(-1) * (rows / components)
+        target = targets[column, place].reshape(-1)
         counts = np.bincount(cells[column] * width + cells[place], minlength=len(target))
         weight = 1 / np.sqrt(target + 0.5)
         excess = (counts - target) * weight

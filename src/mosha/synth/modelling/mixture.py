@@ -23,6 +23,7 @@ __all__ = [
     "assume_independence",
     "centre_table",
     "fit_mixture",
+    "join_mixtures",
     "shrink_towards_independence",
 ]
 
@@ -32,10 +33,6 @@ Singles = NDArray[Any]
 RATE, DECAYS, SPREAD = 0.15, (0.9, 0.99), 0.5
 MANY, DOUBT = 50, 3.0
 """Pairs with at least this many free numbers are taken for independent within this many deviations of noise alone."""
-
-
-CLEANER = 4.0
-"""How much less variance one-ways have after they were cleaned, on the tables that this was tried on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +59,8 @@ class Mixture:
     parts: Singles
     starts: tuple[int, ...]
     misfit: float
+    steps: int = 0
+    """How many steps the fit took."""
 
     def column(self, place: int) -> Singles:
         """The distribution of one column in every component."""
@@ -146,7 +145,19 @@ def fit_mixture(
         logits -= adam.step(cells.backward(parts, pull), step, RATE * (1 - 0.8 * step / steps))
         if progress is not None and step % 10 == 0:
             progress(step / steps)
-    return Mixture(cells.softmax(logits), starts, misfit)
+    return Mixture(cells.softmax(logits), starts, misfit, step + 1)
+
+
+def join_mixtures(fits: Sequence[Mixture]) -> Mixture:
+    """All components of several fits as one mixture: every pair table is the mean of theirs.
+
+    Each fit is off from what was measured within its noise, in a direction that its first distributions decide; the
+    mean of several is nearer to the truth than each of them is.
+    """
+    if len(fits) == 1:
+        return fits[0]
+    misfit = float(np.mean([fit.misfit for fit in fits]))
+    return Mixture(np.concatenate([fit.parts for fit in fits]), fits[0].starts, misfit, sum(fit.steps for fit in fits))
 
 
 def _add_fine(fine: Sequence[PairTarget], parts: Singles, cells: _Blocks, pull: Singles) -> float:
@@ -182,7 +193,7 @@ class _Merge:
 
 def _slack(deviations: Sequence[float], blocks: _Blocks) -> Singles:
     """The weight of a one-way's error: one over its variance, held where the noise is next to nothing."""
-    weights = CLEANER / np.maximum(np.asarray(deviations, np.float64), 1e-4) ** 2
+    weights = 1 / np.maximum(np.asarray(deviations, np.float64), 1e-4) ** 2
     return np.asarray(weights[blocks.owner], np.float32)
 
 

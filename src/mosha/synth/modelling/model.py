@@ -14,13 +14,16 @@ from mosha.synth.measuring.columns import CodedColumn, Wholes
 from mosha.synth.measuring.residuals import Measured
 from mosha.synth.modelling.choosing import complete_pairs
 from mosha.synth.modelling.design import Design, clean_oneways, pair_targets
-from mosha.synth.modelling.mixture import Mixture, assume_independence, fit_mixture
+from mosha.synth.modelling.mixture import Mixture, assume_independence, fit_mixture, join_mixtures
 
 __all__ = ["Model", "fit_model"]
 
 FEWEST_COMPONENTS, MOST_COMPONENTS, MOST_STEPS = 200, 800, 1000
 MEMORY = 1 << 26
 """Numbers that the matrix of all components may have."""
+
+FITS, MOST_WORK = 3, 1.5e10
+"""How many fits are joined; no other is begun after so many multiplications, so that large tables take no longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +104,27 @@ def fit_model(
     fine = pair_targets(design, measured, total, 2)
     width = sum(len(shares) for shares in merged)
     components = max(FEWEST_COMPONENTS, min(MOST_COMPONENTS, MEMORY // max(width, 1), 2 * width))
-    mixture = fit_mixture(
-        merged, pairs, groups=coarse, fine=fine, deviations=deviations, components=components, steps=MOST_STEPS,
-        seed=seed_of(measured), progress=progress,
-    )  # fmt: skip
+
+    def fit(number: int) -> Mixture:
+        return fit_mixture(
+            merged, pairs, groups=coarse, fine=fine, deviations=deviations, components=components, steps=MOST_STEPS,
+            seed=seed_of(measured) + number,
+            progress=None if progress is None else lambda share: progress((number + share) / FITS),
+        )  # fmt: skip
+
+    mixture = _fit_several(fit, components * sum(int(groups.max()) + 1 for groups in coarse) ** 2)
     return Model(mixture, tuple(cells), tuple(inside), total)
+
+
+def _fit_several(fit: Callable[[int], Mixture], work: float) -> Mixture:
+    """Several fits from different beginnings as one, as long as they are not too much work; `work` is that of a step.
+
+    One is enough where all columns are independent.
+    """
+    fits = [fit(0)]
+    while len(fits) < FITS and len(fits[0].parts) > 1:
+        done = sum(each.steps for each in fits)
+        if (done + fits[0].steps) * work > MOST_WORK or (len(fits) + 1) * fits[0].parts.size > MEMORY:
+            break
+        fits.append(fit(len(fits)))
+    return join_mixtures(fits)
