@@ -242,7 +242,9 @@ def main(incoming: TextIO, outgoing: TextIO) -> None:
 def _warm() -> None:
     """Load what the first question will need."""
     with contextlib.suppress(Exception):
-        import mosha.server.asking.questions  # noqa: F401, PLC0415
+        from mosha.server.asking.questions import load_engines  # noqa: PLC0415
+
+        load_engines()
 
 
 if __name__ == "__main__":
