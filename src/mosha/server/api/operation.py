@@ -12,6 +12,7 @@ from typing import Any
 
 from mosha.core.language import Language
 from mosha.server.api.schemas import Schema, check
+from mosha.server.asking.questions import load_engines
 from mosha.server.clock import END_OF_TIME
 from mosha.server.errors import BadRequest, NotFound, SignInNeeded
 from mosha.server.people.permissions import NOBODY, RULES, Principal, Thing, may
@@ -78,6 +79,7 @@ class Operation:
 
 def perform(operation: Operation, call: Call) -> Reply:
     """Check, decide, do. What is forbidden and what is not there look alike."""
+    load_engines()
     if call.principal.is_public and not RULES[operation.verb].public:
         raise SignInNeeded("server.sign_in")
     if operation.body is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -51,11 +52,19 @@ class Asked:
         return str(self.question.measurement_for(**price).question)
 
 
+_turn, _loaded = threading.Lock(), threading.Event()
+
+
 def load_engines() -> None:
-    """Load what the first question about a table needs: a server is ready before that."""
-    from mosha.connect.engines.absent import absent_table  # noqa: F401, PLC0415
-    from mosha.sql import statement  # noqa: F401, PLC0415
-    from mosha.tables import Question, protect  # noqa: F401, PLC0415
+    """Load what questions about tables need, once and by one thread: a server is ready before that."""
+    if _loaded.is_set():
+        return
+    with _turn:
+        from mosha.connect.engines.absent import absent_table  # noqa: F401, PLC0415
+        from mosha.sql import statement  # noqa: F401, PLC0415
+        from mosha.tables import Question, protect  # noqa: F401, PLC0415
+
+        _loaded.set()
 
 
 def build_question(table: object, name: str, said: Mapping[str, Any], condition: Mapping[str, object] | None) -> Asked:
