@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import mosha
 from benchmarks._rows import Row
 from mosha.connect.language.value import Rows
-from mosha.tables.parts.norm_choice import NormChoice, thresholds
+from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, thresholds
 
 DRAWS: Final = 300
 PEOPLE: Final = 3000
@@ -43,8 +43,8 @@ LAWS: Final[dict[str, Law]] = {
 
 def choose_bound(rows: Integers, generator: np.random.Generator) -> tuple[float, float, float]:
     """The answer to a count of these rows, as with `Person("id")` and no limit, its bar, and what it is at least."""
-    choice = NormChoice(EPSILON / 4, 1, twice=False, share=0.25)
-    marks, scale, rest = thresholds(), float(choice.scale), EPSILON * 3 / 4
+    choice = NormChoice(EPSILON * SHARE_FOR_BOUNDS, 1, twice=False, share=SHARE_FOR_BOUNDS)
+    marks, scale, rest = thresholds(), float(choice.scale), EPSILON * (1 - SHARE_FOR_BOUNDS)
     exact = np.bincount(np.searchsorted(marks, rows), minlength=len(marks) + 1)
     noisy = exact + np.round(generator.laplace(0, scale, len(exact)))
     best = choice._best(Rows(), marks, noisy, None, lambda norm: math.sqrt(2) * norm / rest, 1)  # noqa: SLF001

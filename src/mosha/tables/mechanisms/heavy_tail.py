@@ -1,19 +1,17 @@
-"""How many people a noisy histogram of norms does not show: those beyond its last bucket that is above the noise.
+"""How many people may well be where a noisy histogram of norms shows none, if their number falls slowly.
 
-An estimate, made of what was bought: the people beyond are taken to follow a Pareto law, no flatter than the last
-buckets above the noise and no heavier than what is seen beyond them; and one of how many may well be there, by a law
-that is as flat as those counts allow. Neither is a bound; `tail_counts.md` says why there is none.
+An estimate, made of what was bought: the people beyond the last bucket above the noise are taken to follow a Pareto law
+that is as flat as the noisy counts allow. It is no bound; `tail_counts.md` says why there is none.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Tail", "extend_tail", "find_steepness"]
+__all__ = ["extend_tail", "find_steepness"]
 
 CLEAR = 6.0
 """Scales of noise from which on a bucket says how the number of people falls."""
@@ -55,16 +53,8 @@ def find_steepness(edges: tuple[float, float, float], below: float, above: float
     return most
 
 
-@dataclass(frozen=True)
-class Tail:
-    """The people in each bucket: as they are expected beyond what is seen, and as many as may well be there."""
-
-    expected: Buckets
-    largest: Buckets
-
-
-def extend_tail(people: Buckets, noisy: Buckets, marks: tuple[int, ...], scale: float) -> Tail:
-    """The people in each bucket, with those that are expected beyond the last one that is clearly above the noise.
+def extend_tail(people: Buckets, noisy: Buckets, marks: tuple[int, ...], scale: float) -> Buckets:
+    """The people in each bucket, with those that may well be beyond the last one that is clearly above the noise.
 
     Args:
         people: about how many people each bucket holds, as far as it is above the noise.
@@ -74,7 +64,7 @@ def extend_tail(people: Buckets, noisy: Buckets, marks: tuple[int, ...], scale: 
     """
     clear = np.flatnonzero(people > CLEAR * scale)
     if not clear.size:
-        return Tail(people, people)
+        return people
     last = int(clear[-1])
     ends = np.array(marks, np.float64) + 0.5  # norms are whole numbers
     first, middle, after = max(last - 2 * WINDOW, 0), max(last - WINDOW, 0), min(last + WINDOW, len(marks) - 1)
@@ -95,7 +85,7 @@ def extend_tail(people: Buckets, noisy: Buckets, marks: tuple[int, ...], scale: 
     noise = 2 * WINDOW * scale**2
     most_seen = seen + SURE * math.sqrt(seen + noise)
     if foreseen > END * most_seen or not earlier:  # the law ends here
-        return Tail(expected, expected)
+        return expected
     most_recent = recent + LIKELY * math.sqrt(recent + noise)
     least_earlier = max(earlier - LIKELY * math.sqrt(earlier + noise), 1.0)
     heavier = min(steepness, find_steepness(edges, least_earlier, most_recent, HEAVIEST))
@@ -105,7 +95,7 @@ def extend_tail(people: Buckets, noisy: Buckets, marks: tuple[int, ...], scale: 
         beyond = _count_beyond(most_recent, base, ends, last, heavier)
     largest = np.maximum(expected, _fall(people, beyond, last, LAST))
     largest[max(int(np.sum(beyond >= RARE)) - 1, last)] += 1.0  # the one who has most
-    return Tail(expected, largest)
+    return np.asarray(largest)
 
 
 def _fall(people: Buckets, beyond: Buckets, last: int, least: float) -> Buckets:

@@ -52,7 +52,7 @@ class DistinctPart:
             limits = Limits(norm=most if rows is None else min(rows, most), by_person=True, twice=limits.twice)
         choice, left = None, 1.0
         if limits.automatic:
-            choice = NormChoice.plan(budget, share, 1, frame.most_groups, twice=limits.twice)
+            choice = NormChoice.plan(budget, share, 1, twice=limits.twice)
             left -= choice.share
         noise = BoxNoise(pure_epsilon(budget, share * left), 1, frame.most_groups)
         return DistinctPart(name, asked, limits, noise, choice)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -25,27 +24,29 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.mechanisms.heavy_tail import extend_tail
 from mosha.tables.mechanisms.shares import pure_epsilon
-from mosha.tables.parts.bounds import FEW_GROUPS
+from mosha.tables.mechanisms.tail_laws import POINTS, Law, falls_slowly, find_last, place_points, weigh_laws
 from mosha.tables.parts.part import Frame, Keys
 
 __all__ = [
     "LITTLE",
+    "SHARE_FOR_BOUNDS",
     "Chosen",
     "NormChoice",
     "bounded_note",
     "name_bound",
     "people_above",
-    "share_for_bounds",
     "thresholds",
 ]
 
-SHARES = (0.2, 0.25)
-"""Of the budget, for many groups and for few, where the best bound hangs on few people, who must be found."""
+SHARE_FOR_BOUNDS = 0.1
+"""Of a part's budget: what the noise loses by it is a ninth, and a histogram of thousands of people tells enough."""
 
 LITTLE = 2.0
-_CAUTION = 4.0
-_BARS = 2.0
-"""Deviations of noise that weigh as much as what is cut."""
+RARE = 1e-6
+"""Laws that are less likely than this do not say how large a norm may be."""
+
+LIKELY = 0.97
+"""How likely it is, by the laws, that no more is cut than what bars include."""
 
 _OCTAVES = 20
 _BELOW = 6
@@ -65,11 +66,6 @@ _UNTOLD = 8
 """The bound in rows where too few people are there to tell one."""
 
 
-def share_for_bounds(groups: int) -> float:
-    """What buying a bound takes of a part's budget."""
-    return SHARES[groups <= FEW_GROUPS]
-
-
 def thresholds(unit: int = 1) -> tuple[int, ...]:
     """Where the buckets of a histogram of norms end, two for each doubling, and at every whole number of a few rows.
 
@@ -86,8 +82,8 @@ class Chosen:
     """A norm in units of the leader, and what was bought with it: a noisy number of persons above `mark`.
 
     `above` is the sum of `buckets` noisy counts (see `tail_counts.md`); `mark` is the first threshold from the norm on.
-    `cut` is an estimate of what the bound takes away, as a share of what it leaves, and `most` what it may well take
-    (`heavy_tail`).
+    `cut` is an estimate of what the bound takes away, as a share of what it leaves (`tail_laws`), and `most` what may
+    well be taken.
     """
 
     norm: int
@@ -106,7 +102,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A norm, the error that it promises (what it cuts, and a bar of noise), and what it cuts over what it leaves.
+    """A norm, the error that is expected of it (what it cuts, and noise), and what it cuts over what it leaves.
 
     `cut` is what is expected, `most` what may well be.
     """
@@ -134,9 +130,9 @@ class NormChoice:
     share: float
 
     @staticmethod
-    def plan(budget: Budget, share: float, order: int, groups: int, *, twice: bool) -> NormChoice:
+    def plan(budget: Budget, share: float, order: int, *, twice: bool) -> NormChoice:
         """Bought with a part of a share of the budget."""
-        part = share_for_bounds(groups)
+        part = SHARE_FOR_BOUNDS
         return NormChoice(pure_epsilon(budget, share * part / order), order, twice, part)
 
     @property
@@ -188,30 +184,44 @@ class NormChoice:
         spread: Callable[[float], float],
         count: int,
     ) -> Candidate:
-        """The norm with the least error (what it cuts, and noise), by the histograms of norms and of sums."""
-        middles = np.array(_middles(marks))
-        people = self._fill_buckets(noisy, marks)
-        totals = None if others is None else self._fill_buckets(others, marks)
-        if people is None:
+        """The norm with the least squared error (what it cuts, and noise), by the histograms of norms and of sums."""
+        laws, points = self._read(noisy, marks), place_points(marks).ravel()
+        if laws is None:
             norm = round(leader.magnitude * math.pow(_UNTOLD, 1 / (1 if others is None else 2)))
-            return Candidate(norm, _BARS * spread(float(norm)), UNKNOWN)
-        scale = float(self.scale)
-        tail = extend_tail(people, noisy[:-1], marks, scale)
-        people, sums = tail.expected, middles
-        if others is not None and totals is not None:
-            totals = extend_tail(totals, others[:-1], marks, scale).expected
-            sums = _match_totals(people, totals, middles, leader.magnitude)
-        last = marks[int(np.flatnonzero(people)[-1])] if people.any() else marks[0]
-        found = []
-        for norm in _candidates(marks[0], last):
-            lost = float(np.sum(people * sums * (1 - np.minimum(1.0, norm / middles))))
-            left = max(float(np.sum(people * sums)) - lost, 1.0)
-            found.append(Candidate(norm, lost / count + _BARS * spread(float(norm)), lost / left))
-        best = min(found, key=lambda candidate: candidate.cost)
-        extra = np.maximum(tail.largest - people, 0.0)
-        beyond = extra * sums * (1 - np.minimum(1.0, best.norm / middles))
-        left = max(float(np.sum(people * sums * np.minimum(1.0, best.norm / middles))), 1.0)
-        return replace(best, most=best.cut + float(beyond.sum()) / left)
+            return Candidate(norm, spread(float(norm)), UNKNOWN)
+        known = None if others is None else self._read(others, marks)
+        totals = None if known is None else _average(known)
+        contents = []
+        for law in laws:
+            sums = points if totals is None else _match_totals(law.people, totals, points, leader.magnitude)
+            contents.append(law.people * sums)
+        weights = np.array([law.weight for law in laws])
+        last = int(np.flatnonzero(np.max(contents, axis=0, where=(weights > RARE)[:, None], initial=0.0))[-1])
+        norms = _candidates(marks[0], marks[last // POINTS])
+        lost = np.maximum(1 - np.array(norms)[:, None] / points, 0.0) @ np.array(contents).T
+        costs = np.sqrt(lost**2 @ weights / count**2 + np.array([spread(float(norm)) for norm in norms]) ** 2)
+        best = int(np.argmin(costs))
+        left = np.maximum(np.sum(contents, axis=1) - lost[best], 1.0)
+        cuts = lost[best] / left
+        most = _find_quantile(cuts, weights)
+        if (slow := self._extend(noisy, marks)) is not None:
+            sums = points if totals is None else _match_totals(slow, totals, points, leader.magnitude)
+            cut = float(np.sum(slow * sums * np.maximum(1 - norms[best] / points, 0.0)))
+            most = max(most, cut / float(weights @ left))
+        return Candidate(norms[best], float(costs[best]), float(weights @ cuts), most)
+
+    def _read(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> list[Law] | None:
+        """What a histogram says."""
+        return weigh_laws(_join_last(noisy), marks, float(self.scale))
+
+    def _extend(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> NDArray[np.float64] | None:
+        """How many people may well have each norm, where their number falls slowly; None where it does not."""
+        counts, scale = _join_last(noisy), float(self.scale)
+        last = find_last(counts, marks, scale)
+        if last is None or not falls_slowly(counts, marks, scale):
+            return None
+        seen = np.where(np.arange(len(marks)) <= last, np.maximum(counts, 0.0), 0.0)
+        return np.repeat(extend_tail(seen, counts, marks, scale) / POINTS, POINTS)
 
     @property
     def scale(self) -> Fraction:
@@ -226,33 +236,28 @@ class NormChoice:
         exact = np.asarray(answer(question)["persons"]).astype(np.int64)
         return add_noise(exact, discrete_laplace(self.scale, len(exact), rng=rng)).astype(np.float64)
 
-    def _fill_buckets(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> NDArray[np.float64] | None:
-        """About how many persons have a norm in each bucket, none above the last that is filled; None if none is.
 
-        A bucket counts as filled where it holds more than 4 + log(its mark) scales of noise, so that noise alone adds
-        less than one row to the norm on the average; neighbours above it follow with a little more than noise.
-        """
-        scale, last_two = float(self.scale), noisy[-2] + noisy[-1]
-        noisy = np.append(noisy[:-2], last_two)
-        full = np.flatnonzero(noisy / scale > _CAUTION + np.log(np.array(marks) / marks[0]))
-        if not full.size:
-            return None
-        last = int(full[-1])
-        while last < len(noisy) - 1 and noisy[last + 1] > LITTLE * scale:
-            last += 1
-        noisy[last + 1 :] = 0.0
-        return np.maximum(noisy, 0.0)
+def _join_last(noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The buckets, with what lies above the last mark in the last one."""
+    return np.append(noisy[:-2], noisy[-2] + noisy[-1])
 
 
-def _middles(marks: tuple[int, ...]) -> list[float]:
-    """The middle of each bucket, in whole numbers (the bucket of 2 rows holds 2 alone)."""
-    return [float(marks[0])] + [(low + 1 + high) / 2 for low, high in itertools.pairwise(marks)]
+def _average(laws: list[Law]) -> NDArray[np.float64]:
+    """The people that are expected."""
+    return np.asarray(np.sum([law.weight * law.people for law in laws], axis=0))
+
+
+def _find_quantile(numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """The least of the numbers that is as large as what a share of `LIKELY` of the weights says."""
+    order = np.argsort(numbers)
+    place = int(np.searchsorted(np.cumsum(weights[order]), LIKELY * weights.sum()))
+    return float(numbers[order[min(place, len(order) - 1)]])
 
 
 def _candidates(first: int, last: int) -> list[int]:
-    """Norms from the first to the last, eight for each doubling."""
-    steps = math.ceil(8 * math.log2(last / first)) if last > first else 0
-    return sorted({min(last, round(first * 2 ** (i / 8))) for i in range(steps + 1)})
+    """Norms from the first to the last, sixteen for each doubling."""
+    steps = math.ceil(16 * math.log2(last / first)) if last > first else 0
+    return sorted({min(last, round(first * 2 ** (i / 16))) for i in range(steps + 1)})
 
 
 def _match_totals(

@@ -109,7 +109,7 @@ class QuantilesPart:
             limits = Limits(norm=norm, by_person=True, twice=limits.twice)
         choice, ranges, left = None, None, 1.0
         if limits.automatic:
-            choice = NormChoice.plan(budget, share, 1, frame.most_groups, twice=limits.twice)
+            choice = NormChoice.plan(budget, share, 1, twice=limits.twice)
             left -= choice.share
         if any(q.measured.automatic for q in aggregates.values()):
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, 1)

@@ -27,7 +27,7 @@ from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons,
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, fix_counts, limits_of
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note, name_bound, share_for_bounds, thresholds
+from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, bounded_note, name_bound, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
 
 __all__ = ["Bought", "Sums", "find_limits", "share_for_noise", "values_of"]
@@ -91,7 +91,7 @@ class Sums:
         choice, ranges = None, None
         if limits.automatic:
             order = 1 if gaussian is None and not other else 2
-            choice = NormChoice.plan(budget, share, order, frame.most_groups, twice=limits.twice)
+            choice = NormChoice.plan(budget, share, order, twice=limits.twice)
         if bought := unknown(aggregates):
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, len(bought))
         left = share_for_noise(frame, aggregates)
@@ -369,7 +369,7 @@ def find_limits(frame: Frame, values: Mapping[str, Value]) -> Limits:
 def share_for_noise(frame: Frame, aggregates: Mapping[str, Additive]) -> float:
     """What is left of a part's budget for its noise, after bounds and ranges are bought."""
     automatic = find_limits(frame, values_of(aggregates)).automatic
-    bounds = share_for_bounds(frame.most_groups) if automatic else 0.0
+    bounds = SHARE_FOR_BOUNDS if automatic else 0.0
     return 1.0 - bounds - (SHARE_FOR_RANGES if unknown(aggregates) else 0.0)
 
 
