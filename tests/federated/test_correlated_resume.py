@@ -153,3 +153,22 @@ def test_bad_secrets_are_refused_and_nothing_is_spent(tmp_path, how):
 def test_encoded_sums_never_leave_the_room_for_numbers():
     assert sum(encoder(MOST_BANDS)) * _LARGEST_SUM < LARGEST_STEPS
     assert _LARGEST_SUM == STEPS << 24  # sixteen million clients, all in one direction
+
+
+@pytest.mark.parametrize("memory", [{}, {"bands": 1}], ids=["correlated", "independent"])
+def test_a_federation_that_was_killed_twice_in_one_round_goes_on_without_it(tmp_path, memory):
+    class Killing(Listed):
+        def updates(self, chosen, ask):
+            raise KeyboardInterrupt
+
+    account = purse(epsilon=1e6)
+    how = {"account": account, "key": "k"} | ({} if memory else {"secret": tmp_path / "secret"})
+    begin = lambda federation: train(plan(delta=1e-4, **memory), federation, np.zeros(4), **how)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            next(begin(Killing(SENT)))
+    spent, rounds = account.spent, list(begin(Listed(SENT)))
+    assert [done.number for done in rounds] == [1, 2, 3, 4, 5]
+    assert [(done.weights == again.weights).all() for done, again in zip(rounds, begin(Listed({})), strict=True)]
+    assert (account.failures, account.spent) == (1, spent)
+    assert account._ledger.verify().ok

@@ -264,3 +264,43 @@ def test_a_training_whose_last_step_failed_is_over(tmp_path, monkeypatch):
     with begun(PLAN, account, tmp_path / "model.pt") as again:
         assert again.number == 7
         assert list(again) == []
+
+
+def kill(*_arguments):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("plan", [PLAN, BANDED, BUFFERED], ids=["independent", "correlated", "buffered"])
+def test_a_training_that_was_killed_twice_in_one_step_goes_on_without_it(plan, tmp_path, monkeypatch):
+    account = opened(tmp_path)
+    first = begun(plan, account, tmp_path / "model.pt")
+    first.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(Sampler, "draw", kill)
+        with pytest.raises(KeyboardInterrupt):
+            first.step()
+        first._gradients.engine.detach()
+        second = begun(plan, account, tmp_path / "model.pt")
+        with pytest.raises(KeyboardInterrupt):
+            second.step()
+        second._gradients.engine.detach()
+    spent = account.spent
+    with begun(plan, account, tmp_path / "model.pt") as third:
+        assert [step.number for step in third] == [3, 4, 5, 6, 7, 8]
+    assert (account.failures, account.spent) == (1, spent)
+    assert account._ledger.verify().ok
+
+
+def test_a_training_that_was_killed_twice_in_its_last_step_is_over(tmp_path, monkeypatch):
+    account = opened(tmp_path)
+    training = begun(PLAN, account, tmp_path / "model.pt")
+    for _ in range(7):
+        training.step()
+    monkeypatch.setattr(Sampler, "draw", kill)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            training.step()
+        training._gradients.engine.detach()
+        training = begun(PLAN, account, tmp_path / "model.pt")
+    assert list(training) == []
+    assert account.failures == 1

@@ -5,6 +5,7 @@ Whatever is opened, stepped, broken, lost, retried and closed, also while the le
 - no account is above its limit, and `verify` finds nothing;
 - one payment's step has one answer, whoever asks;
 - a step meets the data at most twice, and a second time only after a row `claim` of that very step;
+- no answer of a step that failed or was given up has left, whoever held it;
 - what stays charged for a payment covers every step that met the data, at every account and by its own rule, in each
   of the sums that it keeps;
 - an account that keeps two sums goes the way that its first payment chose, whatever is handed back.
@@ -58,6 +59,7 @@ class History:
         self.met = {}  # payment -> how often each step met the data, with the event of one step
         self.left = {}  # (payment, step) -> the answer that left
         self.leased = set()
+        self.given_up = 0
         self.write, self.ledger._storage.write = self.ledger._storage.write, self.write_or_not
 
     def write_or_not(self, operation):
@@ -151,7 +153,11 @@ class History:
         rows = self.ledger.entries()
         claimed = {(row.content()["payment"], row.content()["step"]) for row in rows if row.kind == "claim"}
         closed = {row.content()["payment"]: row.content()["returned"] for row in rows if row.kind == "close"}
+        labels = {row.sequence: row.label for row in rows}
         for row in rows:
+            if row.kind == "fail":
+                assert (labels[row.content()["payment"]], row.content()["step"]) not in self.left
+                self.given_up += "lock" in row.content()
             if row.kind in ("pay", "lease"):
                 met = self.met.get(row.label, {})
                 for ((_, step), _), times in met.items():

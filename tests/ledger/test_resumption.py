@@ -4,14 +4,22 @@ import dataclasses
 
 import pytest
 
-from mosha import errors
+from mosha import errors, events
 from mosha.core.measurement import StatePolicy
 from tests.ledger.place import PERSON, asking
 
 
+KILLED = object()
+
+
 def counting(horizon=4, resume=lambda state, answer: answer):
     """Each step answers with the sum so far: the state is the last answer."""
-    step = lambda state, data, ask, rng: (state + data, state + data)
+
+    def step(state, data, ask, rng):
+        if data is KILLED:
+            raise KeyboardInterrupt
+        return state + data, state + data
+
     return dataclasses.replace(asking(step=step, horizon=horizon), init=lambda: 0, state=StatePolicy(resume=resume))
 
 
@@ -52,16 +60,107 @@ def test_without_a_way_to_find_the_state_again_the_run_has_ended(place):
         again.step(10)
 
 
-def test_each_step_survives_one_crash_and_not_two(place):
-    def killed(state, data, ask, rng):
-        raise KeyboardInterrupt
+def end_process(run, steps=1):
+    """Read what is answered, and be gone without a word in the middle of the step after it."""
+    for _ in range(steps - 1):
+        run.step(None)
+    with pytest.raises(KeyboardInterrupt):
+        run.step(KILLED)
 
-    broken = dataclasses.replace(counting(), step=killed)
+
+def test_a_step_that_was_lost_twice_is_given_up_and_the_run_goes_on_after_it(place):
+    first = account(place).open(counting(), key="k")
+    assert first.step(1).value == 1
+    spent = account(place).spent
+    end_process(first)
+    end_process(account(place).open(counting(), key="k"), steps=2)
+    again = account(place).open(counting(), key="k")
+    assert again.step(None).value == 1
+    with pytest.raises(errors.StepGivenUp, match="lost each time") as lost:
+        again.step(10)
+    assert lost.value.spent == "paid"
+    assert [again.step(n).value for n in (100, 1000)] == [101, 1101]
+    with pytest.raises(errors.HorizonExceeded):
+        again.step(1)
+    assert account(place).spent == spent
+    assert account(place).failures == 1
+    assert place.open().verify().ok
+    later = account(place).open(counting(), key="k")
+    assert [later.step(None).value for _ in range(3)] == [1, 101, 1101]  # what was released, and nothing anew
+
+
+def give_up_first(place, each=events.Laplace(2)):
+    """Two processes that were killed in the first step, and a third one, which goes on."""
+    made = dataclasses.replace(counting(), event=each * 4)
     for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            account(place).open(broken, key="k").step(None)
-    with pytest.raises(errors.StepFailed):
-        account(place).open(counting(), key="k").step(1)
+        end_process(account(place).open(made, key="k"))
+    run = account(place).open(made, key="k")
+    with pytest.raises(errors.StepGivenUp):
+        run.step(1)
+    return run
+
+
+def test_the_step_after_one_that_was_given_up_survives_a_crash_like_any_other(place):
+    third = give_up_first(place)
+    end_process(third)
+    assert account(place).open(third.measurement, key="k").step(1).value == 1
+    assert place.open().verify().ok
+
+
+def test_whoever_still_works_on_a_step_that_was_given_up_cannot_release_it(place):
+    """A holder that was thought to be dead comes back: no answer of its own leaves, whatever it drew."""
+    met = []
+
+    def sleep(state, data, ask, rng):
+        met.append(data)
+        with pytest.raises(errors.StepGivenUp):
+            account(place).open(counting(), key="k").step(1)
+        return state + data, state + data
+
+    end_process(account(place).open(counting(), key="k"))
+    second = account(place).open(dataclasses.replace(counting(), step=sleep), key="k")
+    for _ in range(2):
+        with pytest.raises(errors.AlreadyReleased):
+            second.step(5)
+    assert met == [5]
+    assert [row.kind for row in place.open().entries()][-3:] == ["claim", "fail", "failure"]
+    assert place.open().verify().ok
+
+
+def test_a_step_that_was_given_up_stays_paid_when_the_run_is_closed(place):
+    give_up_first(place, each := events.Laplace(4)).close()
+    assert account(place).event() == each
+    assert place.open().verify().ok
+
+
+def test_three_steps_that_are_given_up_freeze_the_account(place):
+    run = give_up_first(place)
+    for failures in (2, 3):
+        end_process(run)
+        end_process(account(place).open(run.measurement, key="k"))
+        run = account(place).open(run.measurement, key="k")
+        with pytest.raises(errors.StepGivenUp):
+            run.step(1)
+        assert account(place).failures == failures
+    with pytest.raises(errors.AccountFrozen):
+        run.step(1)
+    account(place).lift()
+    assert run.step(1).step == 4
+    assert place.open().verify().ok
+
+
+def test_a_single_question_that_was_lost_twice_is_refused_with_advice(place):
+    """There is nothing to go on with, and another process may still be at it: nothing is written."""
+    made = counting(horizon=1, resume=None)
+    for _ in range(2):
+        end_process(account(place).open(made, key="k"))
+    rows = place.open().entries()
+    for _ in range(2):
+        with pytest.raises(errors.StepFailed, match="ask under a new key") as refused:
+            account(place).open(made, key="k").step(1)
+        assert type(refused.value) is errors.StepFailed
+    assert place.open().entries() == rows
+    assert account(place).open(made, key="another").step(1).value == 1
 
 
 def test_an_answer_that_waited_moves_the_state_once(place, monkeypatch):

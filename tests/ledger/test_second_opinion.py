@@ -370,6 +370,27 @@ def test_only_the_holder_of_a_payment_gives_something_back(rows, word, secret):
     assert (problems == []) == honest
 
 
+@pytest.mark.parametrize(
+    ("chosen", "changed", "well"),
+    [
+        (lambda p: p.key == "claimed", {}, True),
+        (lambda p: p.key == "claimed", {"lock": None}, False),
+        (lambda p: p.key == "claimed", {"step": 2}, False),
+        (lambda p: p.is_open and p.attempts == 1 and p.last < p.horizon, {}, False),
+    ],
+    ids=["started twice", "without a lock", "another step", "started once"],
+)
+def test_a_step_is_given_up_where_it_was_started_twice_and_by_a_holder_with_a_lock(rows, chosen, changed, well):
+    forger = Forger(rows)
+    payment = forger.payment(chosen)
+    place = {"payment": payment.sequence, "step": payment.last + 1} | {k: v for k, v in changed.items() if k == "step"}
+    lock = make_lock("another holder")
+    fail = follow(rows[-1].head, rows[-1].at, "fail", place | {"claim": payment.claim + 1, "lock": lock} | changed)
+    counts = {paid.account: forger.said.accounts[paid.account].failures + 1 for paid in payment.charges}
+    counted = follow(fail.head, fail.at, "failure", place | {"failures": counts})
+    assert (read([*rows, fail, counted]).problems == []) == well
+
+
 def test_rows_from_before_failures_were_counted_and_payments_locked_are_well(rows):
     """Books of the first edition lack locks and counts; a note says from which row on they are there."""
     bare = [strip(row) for row in rows]

@@ -138,8 +138,11 @@ def test_a_report_that_was_cut_off_goes_on_where_it_was_and_pays_nothing_more(tm
     assert all(section.answer is not None for section in edition)
 
 
-def break_statements(monkeypatch, places, allowed=3):
-    """A report of three counts, whose engine fails at the statements of these numbers; and what it has met."""
+def break_statements(monkeypatch, places, allowed=3, *, kill=False):
+    """A report of three counts, whose engine fails at the statements of these numbers; and what it has met.
+
+    With `kill`, the process is gone without a word there.
+    """
     account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1, failures=allowed)
     engine = DuckDB()
     table = mosha.protect({"x": [1.0, 2.0] * 50}, unit=mosha.Row(), account=account, engine=engine)
@@ -150,6 +153,8 @@ def break_statements(monkeypatch, places, allowed=3):
 
     def break_some(statement):
         met.append(statement)
+        if kill and len(met) in places:
+            raise KeyboardInterrupt
         return run("SELECT error('a row')" if len(met) in places else statement)
 
     monkeypatch.setattr(engine._plans, "run", break_some)
@@ -182,6 +187,34 @@ def test_a_question_that_fails_twice_is_lost_alone_and_nothing_asks_it_again(mon
         report.run()
     assert [tell_answered(report.run()), tell_answered(report.show())] == [[True, False, True]] * 2
     assert (account.failures, len(met)) == (2, 4)
+
+
+def test_a_report_that_was_killed_twice_in_one_question_goes_on_with_the_others(monkeypatch):
+    """The third run gives the question up and asks the others; a later one asks it once more, in a step of its own."""
+    report, account, met = break_statements(monkeypatch, {2, 3}, kill=True)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            report.run()
+    edition = report.run()
+    assert tell_answered(edition) == [True, False, True]
+    assert (account.spent, account.failures, len(met)) == (pytest.approx(1, rel=0.01), 1, 4)
+    assert tell_answered(report.show()) == [True, False, True]
+    again = report.run()
+    assert tell_answered(again) == [True, True, True]
+    assert [again[f"part {n}"].table for n in (0, 2)] == [edition[f"part {n}"].table for n in (0, 2)]
+    assert (account.spent, len(met), len(set(met))) == (pytest.approx(1, rel=0.01), 5, 3)
+
+
+def test_a_question_that_kills_every_process_is_lost_alone_and_is_not_asked_for_ever(monkeypatch):
+    """Twice in its own step, and once in the spare one, whose first start was that of the process before."""
+    report, account, met = break_statements(monkeypatch, {2, 3, 5, 6, 7, 8, 9}, kill=True)
+    for run in range(8):
+        if run in (0, 1, 3):
+            with pytest.raises(KeyboardInterrupt):
+                report.run()
+        else:
+            assert tell_answered(report.run()) == [True, False, True]
+    assert (account.failures, len(met)) == (2, 5)
 
 
 def test_a_step_that_breaks_leaves_the_others_their_answers(tmp_path):

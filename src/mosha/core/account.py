@@ -18,6 +18,7 @@ from mosha.core.errors import (
     RunClosed,
     SourceUnavailable,
     StepFailed,
+    StepGivenUp,
     WrongUnit,
 )
 from mosha.core.measurement import Measurement
@@ -43,7 +44,10 @@ class Reservation(Protocol):
         """
 
     def note_start(self, step: int) -> None:
-        """Durably note that a step is about to touch the data."""
+        """Durably note that a step is about to touch the data.
+
+        Raises StepGivenUp where it was lost too often and has ended now: the next step may be taken.
+        """
 
     def note_answer(self, step: int, answer: object) -> None:
         """Durably note that a step was answered; the answer leaves only after this returns.
@@ -281,7 +285,11 @@ class Run:
         self._taken, self._lost, self._unsettled = self._taken + 1, self._lost + steps, 0
 
     def _answer(self, number: int, steps: int, data: object, ask: object) -> Any:
-        self._reservation.note_start(number)
+        try:
+            self._reservation.note_start(number)
+        except StepGivenUp:  # earlier holders started it, this one did not
+            self._pass_by(1)
+            raise
         met, self._met = self._met, self.measurement.horizon - self._left + steps
         self._unsettled, self._broken_off = steps, False
         problem: MoshaError

@@ -16,6 +16,7 @@
     │   ├── StateRefused                   the kept state of a run is another's, was edited or is in use
     │   ├── AnswerPending                  the same step is being answered elsewhere; ask again under its key
     │   └── StepFailed                     the step broke; its price stays paid
+    │       └── StepGivenUp                it was lost twice; the run goes on with the next step
     ├── DataError                          the data do not have the declared shape
     │   ├── SourceUnavailable              the place where the data live did not answer, before anything was read
     │   └── Interrupted                    a question was broken off in the middle; its key may ask once more
@@ -83,6 +84,7 @@ __all__ = [
     "SourceUnavailable",
     "StateRefused",
     "StepFailed",
+    "StepGivenUp",
     "Unbounded",
     "UnknownAccount",
     "Unpriced",
@@ -306,6 +308,14 @@ class StepFailed(RunError):
     ... except StepFailed as error:
     ...     print(error.spent)
     paid
+    """
+
+
+class StepGivenUp(StepFailed):
+    """The step was lost as often as it may be started, and is over. Its price stays paid; the run goes on after it.
+
+    >>> issubclass(StepGivenUp, StepFailed)
+    True
     """
 
 

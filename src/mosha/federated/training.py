@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from mosha import accounting
 from mosha.accounting import Odometer
 from mosha.core.account import Account, Run
-from mosha.core.errors import InvalidParameter, SourceUnavailable
+from mosha.core.errors import HorizonExceeded, InvalidParameter, SourceUnavailable, StepGivenUp
 from mosha.core.event import Event
 from mosha.core.language import say
 from mosha.core.release import Receipt, Release
@@ -196,21 +195,30 @@ class _Asking:
         self.run, self.federation, self.config, self.retries = run, federation, config, retries
 
     def step(self, number: int, weights: Floats) -> Release:
-        for _ in range(self.retries):
-            with suppress(SourceUnavailable):
+        retries = self.retries
+        while True:
+            try:
                 return self.run.step(self.federation, Ask(number, weights, self.config))
-        return self.run.step(self.federation, Ask(number, weights, self.config))
+            except StepGivenUp:  # lost twice by processes that stopped: the next step takes its place
+                continue
+            except SourceUnavailable:
+                if retries == 0:
+                    raise
+                retries -= 1
 
 
 def _rounds(plan: FederatedPlan, asking: _Asking, weights: Floats, evaluate: Any) -> Iterator[Round]:
     memory = plan.outer.begin(weights.size)
     decode, spending = plan.decoder(), Spending(plan)
     for number in range(1, plan.rounds + 1):
-        release = asking.step(number, weights)
+        try:
+            release = asking.step(number, weights)
+        except HorizonExceeded:  # steps that failed were paid for, and cannot be taken again
+            break
         weights, memory = plan.outer.advance(weights, decode(release.value), memory)
         metrics = None if evaluate is None else evaluate(weights)
         clip = float(release.value["clip"])
-        yield Round(number, weights, clip, spending.after(number), release.receipt, metrics)
+        yield Round(number, weights, clip, spending.after(release.step), release.receipt, metrics)
     asking.run.close()
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mosha.core.account import Account, Run
-from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed
+from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed, StepGivenUp
 from mosha.core.language import say
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
@@ -212,8 +212,11 @@ class Training(Shown):
         return self._team.lead(found)
 
     def _take_step(self, run: Run) -> Any:
-        """The next step that can be taken: those that failed before it count, too."""
-        release = run.step(self._data, ask=self.model)
+        """The next step that can be taken: those that failed before it count, too, as one that was lost twice does."""
+        try:
+            release = run.step(self._data, ask=self.model)
+        except StepGivenUp:
+            release = run.step(self._data, ask=self.model)
         self.number = release.step
         return release.value
 

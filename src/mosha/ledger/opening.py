@@ -57,7 +57,7 @@ def read_terms(transaction: Transaction, names: list[str] | None) -> dict[str, T
     """The terms of these accounts, as far as there are any; of all by default."""
     chosen = "" if names is None else f" WHERE name IN ({', '.join('?' * len(names))})"
     rows = transaction.rows(f"SELECT name, terms FROM accounts{chosen}", *(names or ()))  # noqa: S608
-    return {name: Terms.from_dict(json.loads(terms)) for name, terms in rows}
+    return {name: Terms.parse(terms) for name, terms in rows}
 
 
 def find_or_open(transaction: Transaction, wanted: Wanted, path: list[str]) -> tuple[dict[str, Terms], bool]:

@@ -45,6 +45,7 @@ _FIXED = {
     "LedgerKeyRefused": (503, "server.ledger_unavailable"),
     "LedgerError": (503, "server.ledger_unavailable"),
     "StepFailed": (409, "server.step_failed"),
+    "StepGivenUp": (409, "server.step_failed"),
     "StateRefused": (409, "server.series_state"),
     "AlreadyReleased": (409, "server.series_state"),
     "HorizonExceeded": (409, "server.series_over"),
@@ -83,7 +84,7 @@ def _library_problem(
     if kind in _INPUT or kind in _TERMS:
         return _problem({**_INPUT, **_TERMS}[kind], code, kind, sentence, said)
     status, fixed = _FIXED.get(kind, (500, "server.internal"))
-    fields: dict[str, Any] = {"spent": "paid" if kind == "StepFailed" else "nothing"}
+    fields: dict[str, Any] = {"spent": "paid" if kind in ("StepFailed", "StepGivenUp") else "nothing"}
     if kind == "BudgetExceeded" and said.get("account") in own:
         fields |= {name: said[name] for name in _OWN_NUMBERS if name in said}
     return _problem(status, fixed, kind, say(fixed, language), {}) | fields

@@ -228,7 +228,11 @@ class Replay:
     def _resolve(self, entry: Entry, content: Content) -> None:
         payment, step = self.payments[content["payment"]], content["step"]
         self._require(entry, step not in payment.steps, "ledger.wrong_step_twice")
-        fair = payment.end_step(content["claim"], step, entry.sequence, entry.kind)
+        if entry.kind == "fail" and "lock" in content:
+            fair = payment.give_up(content["claim"], step, entry.sequence, content["lock"])
+            self._require(entry, self._is_locked(payment.lock), "ledger.wrong_no_lock")
+        else:
+            fair = payment.end_step(content["claim"], step, entry.sequence, entry.kind)
         self._require(entry, fair, "ledger.wrong_step_unpaid")
         if entry.kind == "fail" and self.edition >= EDITION:
             self._uncounted = entry

@@ -1,6 +1,6 @@
 """One payment as the rows of a book describe it: which starts were announced, which steps ended, what was kept.
 
-pay ──► live ──release, fail──► live for the next step
+pay ──► live ──release, fail──► live for the next step; a `fail` with a lock gives up, and comes from a new holder
           │▲
 unreached ▼│ claim
          idle                   a start that did not reach the data; the next one is announced by a claim
@@ -88,6 +88,12 @@ class PaymentState:
         self.attempts -= 1
         self.live = False
         return fair
+
+    def give_up(self, claim: int, step: int, row: int, lock: str | None) -> bool:
+        """A new holder ends a step that was started as often as it may be. Whether it was, and never answered."""
+        fair = claim == self.claim + 1 and self.attempts >= ATTEMPTS and not self.replays and step == self.claimed
+        self.claim, self.lock = self.claim + 1, lock
+        return self.end_step(claim, step, row, "fail") and fair
 
     def end_step(self, claim: int, step: int, row: int, kind: str) -> bool:
         """A step is answered or broke. Whether it was paid for and started."""

@@ -7,8 +7,8 @@
     claimed by another holder                    a retry under the same key; the first holder can no longer release
 
 A step that was started may have met the data. If its holder is gone without a word, one other holder may start it
-again for the same payment, once; then it counts as failed. A measurement that replays may be started at will. Proof:
-`payment.md`.
+again for the same payment, once. The next one, of a run whose state can be found again, gives the step up (`fail`): it
+stays paid, and the run goes on after it. A measurement that replays may be started at will. Proof: `payment.md`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from mosha.core.errors import (
     LedgerUnavailable,
     RunClosed,
     StepFailed,
+    StepGivenUp,
 )
 from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.release import Receipt
@@ -139,10 +140,15 @@ class Payment:
             self._claim, abandoned = self._storage.write(lambda transaction: self._take(transaction, step, secret))
             self._secret = secret
             self._touched_before = max(self._touched_before, step if abandoned else 0)
-            self._ready, self._process = False, os.getpid()
+            self._ready, self._process = abandoned >= ATTEMPTS and not self._order.replays, os.getpid()
         self._touched = step
+        if self._ready:
+            raise StepGivenUp(
+                "ledger.step_given_up", step=step, measurement=self._order.name, attempts=ATTEMPTS, spent="paid"
+            )
 
     def _take(self, transaction: Transaction, step: int, secret: str) -> tuple[int, int]:
+        """Become the holder, who starts the step or gives it up; its claim, and how many starts came before it."""
         claim, attempts, closed = self._row(transaction)
         if not self._claim and (closed or (step > 1 and not self._order.resumable)):
             raise RunClosed("ledger.run_lost", measurement=self._order.name)
@@ -150,13 +156,18 @@ class Payment:
         if overtaken or _outcome(transaction, self._entry.sequence, step):
             raise self._overtaken(step)
         refuse_frozen(transaction, self._order.payers, paid=True)  # first: whether a step has an answer is not told
-        if attempts >= ATTEMPTS and not self._order.replays:
+        lost = attempts >= ATTEMPTS and not self._order.replays
+        if lost and not self._order.resumable:
             raise StepFailed(
                 "ledger.started_too_often", step=step, measurement=self._order.name, attempts=ATTEMPTS, spent="paid"
             )
         self._set(transaction, claim=claim + 1, attempts=attempts + 1)
         content = {"payment": self._entry.sequence, "step": step, "claim": claim + 1, "lock": make_lock(secret)}
-        transaction.append("claim", content)
+        if lost:
+            _end_step(transaction, "fail", content)
+            count_failure(transaction, self._order.payers, self._entry.sequence, step)
+        else:
+            transaction.append("claim", content)
         return claim + 1, attempts
 
     def note_answer(self, step: int, answer: object) -> None:
@@ -191,11 +202,7 @@ class Payment:
             return False  # the first commit of this very answer got through, and only its confirmation was lost
         self._check_held(transaction, content["step"])
         refuse_frozen(transaction, self._order.payers, paid=True)
-        entry = transaction.append(kind, content)
-        transaction.run("INSERT INTO steps VALUES (?, ?, ?)", content["payment"], content["step"], entry.sequence)
-        ended = "released" if kind == "release" else "failed"
-        statement = f"UPDATE payments SET attempts = 1, {ended} = {ended} + 1 WHERE entry = ?"  # noqa: S608
-        transaction.run(statement, content["payment"])
+        _end_step(transaction, kind, content)
         return True
 
     def _check_held(self, transaction: Transaction, step: int) -> None:
@@ -295,6 +302,15 @@ class Payment:
 
     def _overtaken(self, step: int) -> AlreadyReleased:
         return AlreadyReleased("ledger.taken_over", step=step, measurement=self._order.name)
+
+
+def _end_step(transaction: Transaction, kind: str, content: Content) -> None:
+    """Write the row that ends a step: it announces the first start of the one that follows."""
+    entry = transaction.append(kind, content)
+    transaction.run("INSERT INTO steps VALUES (?, ?, ?)", content["payment"], content["step"], entry.sequence)
+    ended = "released" if kind == "release" else "failed"
+    statement = f"UPDATE payments SET attempts = 1, {ended} = {ended} + 1 WHERE entry = ?"  # noqa: S608
+    transaction.run(statement, content["payment"])
 
 
 def _outcome(transaction: Transaction, payment: int, step: int) -> Entry | None:

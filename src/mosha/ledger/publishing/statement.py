@@ -191,7 +191,7 @@ def read_balances(transaction: Transaction, account: str) -> dict[str, Balance]:
     for name, terms, amount, delta, retired in rows:
         if name in above or name.startswith(account + "/") or population in terms:
             spent, way = from_columns(amount, delta)
-            said, failed = Terms.from_dict(json.loads(terms)), failures.get(name, 0)
+            said, failed = Terms.parse(terms), failures.get(name, 0)
             found[name] = Balance(said, spent, way=way, retired=bool(retired), failures=failed)
     if account not in found:
         raise UnknownAccount("ledger.no_account", account=account)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from mosha.accounting.rules import Price, Rule
@@ -52,3 +53,9 @@ class Terms:
             stored["disjoint_blocks"],
             **{name: stored[name] for name in OPTIONAL if name in stored},
         )
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def parse(text: str) -> Terms:
+        """The terms as a book's table of accounts holds them; the same text is the same terms, and is checked once."""
+        return Terms.from_dict(json.loads(text))
