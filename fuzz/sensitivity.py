@@ -119,6 +119,7 @@ class Worker:
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(engine, settings, other), daemon=True)
         self.process.start()
+        other.close()  # so that a process that cannot begin is heard of
         self.connection.recv()
 
     def wait(self, patience):

@@ -29,7 +29,8 @@ def path(tmp_path):
 
 @pytest.fixture
 def account(path):
-    return mosha.Ledger(path, patience=0.05).account("visits", unit=PERSON, epsilon=100)
+    with mosha.Ledger(path, patience=0.05) as ledger:
+        yield ledger.account("visits", unit=PERSON, epsilon=100)
 
 
 def spent_later(path):
@@ -214,9 +215,10 @@ def test_a_book_of_a_newer_version_is_refused(place):
 
 def test_a_ledger_follows_its_file_and_not_the_folder_of_the_process(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    account = mosha.Ledger("privacy.db").account("visits", unit=PERSON, epsilon=5)
-    monkeypatch.chdir("/")
-    account.open(asking()).step(None)
+    with mosha.Ledger("privacy.db") as ledger:
+        account = ledger.account("visits", unit=PERSON, epsilon=5)
+        monkeypatch.chdir("/")
+        account.open(asking()).step(None)
     assert spent_later(path) == 1.0
 
 

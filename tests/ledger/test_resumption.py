@@ -8,7 +8,6 @@ from mosha import errors, events
 from mosha.core.measurement import StatePolicy
 from tests.ledger.place import PERSON, asking
 
-
 KILLED = object()
 
 
@@ -89,9 +88,9 @@ def test_a_step_that_was_lost_twice_is_given_up_and_the_run_goes_on_after_it(pla
     assert [later.step(None).value for _ in range(3)] == [1, 101, 1101]  # what was released, and nothing anew
 
 
-def give_up_first(place, each=events.Laplace(2)):
+def give_up_first(place, noise=2):
     """Two processes that were killed in the first step, and a third one, which goes on."""
-    made = dataclasses.replace(counting(), event=each * 4)
+    made = dataclasses.replace(counting(), event=events.Laplace(noise) * 4)
     for _ in range(2):
         end_process(account(place).open(made, key="k"))
     run = account(place).open(made, key="k")
@@ -128,8 +127,8 @@ def test_whoever_still_works_on_a_step_that_was_given_up_cannot_release_it(place
 
 
 def test_a_step_that_was_given_up_stays_paid_when_the_run_is_closed(place):
-    give_up_first(place, each := events.Laplace(4)).close()
-    assert account(place).event() == each
+    give_up_first(place, noise=4).close()
+    assert account(place).event() == events.Laplace(4)
     assert place.open().verify().ok
 
 
