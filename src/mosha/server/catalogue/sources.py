@@ -12,20 +12,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mosha.core.language import phrase
 from mosha.server.errors import BadRequest
 from mosha.server.settings import Settings
 
 __all__ = ["check_source", "hash_source", "open_place"]
 
+DATABASES = ("postgresql://", "postgres://")
+
 
 def check_source(said: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """The reference as it is kept: a path becomes a real one, inside of a folder that data may come from."""
+    """The reference as it is kept: a path becomes a real one, inside of a folder that data may come from.
+
+    A variable must hold the address of a database: others may hold paths, or the server's own store and ledger.
+    """
     source = {name: value for name, value in said.items() if value is not None}
     if ("path" in source) == ("url" in source):
         raise BadRequest("server.one_of", parameter="source", names="path, url")
     if "url" in source:
-        if not source["url"].startswith("env:") or not os.environ.get(source["url"][4:]):
-            raise BadRequest("server.field_wrong", parameter="source.url", expected="env:NAME, a variable that is set")
+        place = os.environ.get(source["url"][4:], "") if source["url"].startswith("env:") else ""
+        if not place.startswith(DATABASES) or place in (settings.store_place, settings.ledger_place):
+            raise BadRequest("server.field_wrong", parameter="source.url", expected=phrase("server.a_database"))
         return source
     found = {part: _place_in(settings, source[part], part) for part in ("path", "vertices") if part in source}
     return source | found
