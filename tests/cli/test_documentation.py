@@ -12,12 +12,12 @@ PAGE = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
 
 
 def every_command(command=None, path=("mosha",)):
-    """All commands, as (words, command)."""
+    """All commands but old names, as (words, command)."""
     command = command or typer.main.get_command(application())
     subcommands = getattr(command, "commands", None)
     if not subcommands:
         return [(" ".join(path), command)]
-    return [found for name, sub in subcommands.items() for found in every_command(sub, (*path, name))]
+    return [found for name, sub in subcommands.items() if not sub.hidden for found in every_command(sub, (*path, name))]
 
 
 COMMANDS = every_command()

@@ -24,7 +24,7 @@ from mosha.connect import (
 from mosha.connect.language.expression import Call
 from mosha.connect.language.limits import LIMITS, MOST_PARTS, MOST_PLACES, WIDEST_BIN
 from mosha.connect.language.schema import LONGEST_TEXT
-from mosha.connect.plan.growth import MOST_TEXTS, texts_in
+from mosha.connect.plan.aggregation import MOST_TEXTS, texts_in
 from mosha.core.errors import DataError, InvalidParameter
 from tests.function_table import MEANINGS, PAGE, read_prose, write_table
 

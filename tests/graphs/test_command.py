@@ -86,7 +86,7 @@ def test_what_is_refused_is_named_as_it_was_typed_and_costs_nothing(said, edges,
 def test_a_synthetic_graph_that_has_nowhere_to_go_is_not_paid_for(edges, capsys):
     folder = edges.parent
     for output in (folder / "nowhere" / "made.txt", folder, edges):
-        assert main(["graph", "synthesise", str(edges), str(output), "--vertices", "60", "--epsilon", "1"]) == 1
+        assert main(["graph", "synthesize", str(edges), str(output), "--vertices", "60", "--epsilon", "1"]) == 1
         assert "OUTPUT" in capsys.readouterr().err
     for file in (folder / "absent.txt", folder):
         assert main(["graph", "ask", str(file), "edges", "--vertices", "60", "--epsilon", "1"]) == 1
@@ -109,6 +109,6 @@ def test_node_level_and_a_synthetic_graph(edges, tmp_path, capsys):
     ask = ["graph", "ask", str(edges), "edges", "--vertices", "60", "--unit", "node", "--max-degree", "6"]
     assert main([*ask, "--epsilon", "1", "--account", "people"]) == 0
     made = tmp_path / "made.txt"
-    assert main(["graph", "synthesise", str(edges), str(made), "--vertices", "60", "--epsilon", "2", "--json"]) == 0
+    assert main(["graph", "synthesize", str(edges), str(made), "--vertices", "60", "--epsilon", "2", "--json"]) == 0
     capsys.readouterr()
     assert read(made, vertices=60).edge_count > 50

@@ -21,9 +21,8 @@ from mosha.noise import (
     mixture,
     selection,
 )
-from mosha.noise.comparison import falls_below
 from mosha.noise.envelope import Envelope
-from mosha.noise.exponential import exp_bounds, exp_negative
+from mosha.noise.exponential import exp_bounds, exp_negative, falls_below
 from mosha.noise.gaussian import GaussianLaw
 from mosha.noise.laplace import LaplaceLaw
 from tests.noise.scripted import Scripted, little

@@ -19,7 +19,7 @@ from mosha.connect.plan.source import Source
 from mosha.tables import Budget
 from mosha.tables.parts import sums
 from mosha.tables.parts.part import Frame
-from mosha.tables.questions import known_looks
+from mosha.tables.questions import look as looking
 from mosha.tables.questions.look import look
 
 ROWS = {"id": [1, 2, 3, 4] * 5, "days": [1, 2] * 10, "cost": [1.0, 3.0] * 10, "ward": ["A", "B"] * 10}
@@ -397,7 +397,7 @@ def test_columns_of_objects_and_servers_are_looked_at_every_time():
     table = mosha.protect(frame, unit=mosha.Row(), account=account(), engine=DuckDB())
     asked = lambda t: t.count()
     assert [count_looks(table, asked) for _ in range(2)] == [1, 1]
-    assert known_looks.describe_look(Frame(private(ElsewhereSource()), mosha.Row()), Budget(epsilon=1), "?") is None
+    assert looking.describe_look(Frame(private(ElsewhereSource()), mosha.Row()), Budget(epsilon=1), "?") is None
 
 
 def test_a_look_that_was_refused_is_not_remembered(visits, monkeypatch):
@@ -411,10 +411,10 @@ def test_a_look_that_was_refused_is_not_remembered(visits, monkeypatch):
 
 
 def test_questions_of_a_table_that_is_gone_are_forgotten_and_few_are_kept(visits):
-    for place in range(known_looks.MOST_KEPT + 9):
-        seen = known_looks.describe_look(by_days(visits).frame, Budget(epsilon=1), str(place))
-        known_looks.remember(seen)
-    assert len(known_looks._known[visits.relation.sources[0]]) == known_looks.MOST_KEPT
+    for place in range(looking.MOST_KEPT + 9):
+        seen = looking.describe_look(by_days(visits).frame, Budget(epsilon=1), str(place))
+        looking.remember(seen)
+    assert len(looking._known[visits.relation.sources[0]]) == looking.MOST_KEPT
 
 
 MADE_OF = {

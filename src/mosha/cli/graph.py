@@ -173,8 +173,9 @@ def ask(
     console().print(str(answer.receipt), markup=False)
 
 
+@app.command("synthesise", hidden=True, deprecated=True)
 @app.command()
-def synthesise(
+def synthesize(
     file: File,
     output: Annotated[Path, typer.Argument(help="Where the synthetic edge list is written.")],
     *,

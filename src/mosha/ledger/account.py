@@ -22,8 +22,7 @@ from mosha.core.unit import Member, Unit
 from mosha.ledger.paying.charge import Charge, count_room, foresee, price_charges
 from mosha.ledger.paying.failures import is_frozen, refuse_frozen
 from mosha.ledger.paying.lease import Lease
-from mosha.ledger.paying.offer import offers
-from mosha.ledger.paying.order import Order, scope_of
+from mosha.ledger.paying.order import Order, offers, scope_of
 from mosha.ledger.paying.payment import VOID, pay
 from mosha.ledger.paying.receipts import make_quote
 from mosha.ledger.paying.room import count_like_last

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.noise.comparison import falls_below
+from mosha.noise.exponential import falls_below
 from mosha.noise.generators.words import words
 from mosha.noise.integers import uniform_each
 from mosha.noise.laplace import geometric

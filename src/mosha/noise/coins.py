@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.noise.comparison import falls_below
-from mosha.noise.exponential import exp_bounds, exp_negative
+from mosha.noise.exponential import exp_bounds, exp_negative, falls_below
 from mosha.noise.generators.words import word, words
 from mosha.noise.parameters import format_ratio, probability, scale_ratio, shape_of, to_ratio
 from mosha.noise.samples import generator

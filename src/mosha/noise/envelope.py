@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from mosha.noise.comparison import falls_below
-from mosha.noise.exponential import COEFFICIENTS, LARGEST_EXPONENT, LN2_HIGH, LN2_LOW, PER_LN2, exp_negative
+from mosha.noise.exponential import (
+    COEFFICIENTS,
+    LARGEST_EXPONENT,
+    LN2_HIGH,
+    LN2_LOW,
+    PER_LN2,
+    exp_negative,
+    falls_below,
+)
 from mosha.noise.generators.secure_random import SecureRandom
 from mosha.noise.generators.words import word, words
 

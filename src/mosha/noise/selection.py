@@ -13,8 +13,7 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.noise.coins import flips
-from mosha.noise.comparison import falls_below
-from mosha.noise.exponential import exp_negative
+from mosha.noise.exponential import exp_negative, falls_below
 from mosha.noise.generators.words import word
 from mosha.noise.integers import uniform, uniform_each
 from mosha.noise.parameters import scale_ratio, shape_of

@@ -35,8 +35,7 @@ from mosha.tables.parts.part import Frame, Part
 from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.parts.shown_groups import MOST_KEYS
 from mosha.tables.questions.explaining import explain_release
-from mosha.tables.questions.known_looks import describe_look, is_known, remember
-from mosha.tables.questions.look import look
+from mosha.tables.questions.look import describe_look, is_known, look, remember
 from mosha.tables.questions.reader import ProtectedTable, Tables, read_question
 from mosha.tables.questions.release_plan import Released, ReleasePlan, check_parts, plan_parts, plan_release
 from mosha.tables.questions.retry import EARLIER, notice_data, take_answer

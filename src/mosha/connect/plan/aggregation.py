@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from mosha.connect.language.cases import Case
 from mosha.connect.language.checking import join_types, type_of
-from mosha.connect.language.expression import Expression, as_expression, lit
+from mosha.connect.language.expression import Call, Expression, Operator, as_expression, lit
 from mosha.connect.language.limits import check_limit, seeds
 from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.connect.language.value import Clamped, Persons, Value, check_keys, check_values
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
-from mosha.connect.plan.growth import check_growth
-from mosha.connect.plan.relation import Relation
+from mosha.connect.plan.person_steps import Summary
+from mosha.connect.plan.relation import Compute, Relation, Where
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
 
-__all__ = ["Aggregation", "Distinct", "NearRanks", "Norms", "Question", "are_plain"]
+__all__ = ["MOST_TEXTS", "Aggregation", "Distinct", "NearRanks", "Norms", "Question", "are_plain", "check_growth"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,3 +250,53 @@ class NearRanks(Question):
             self._need_person()
             if self.bound.order != 1 or set(self.bound.limits) != {"rows"}:
                 raise InvalidParameter("connect.norm_limits")
+
+
+MOST_TEXTS = 512
+_MAKERS = frozenset(
+    {
+        Operator.LOWER,
+        Operator.UPPER,
+        Operator.TRIM,
+        Operator.SUBSTRING,
+        Operator.CONCAT,
+        Operator.LIKE,
+        Operator.REPLACE,
+    }
+)
+
+
+def texts_in(expression: Expression) -> int:
+    """How many operators of an expression make a text (LIKE does where the case of letters does not count)."""
+    if isinstance(expression, Case):
+        parts = [part for branch in expression.branches for part in branch]
+        return sum(map(texts_in, [*parts, expression.rest] if expression.rest is not None else parts))
+    if isinstance(expression, Call):
+        return (expression.operator in _MAKERS) + sum(map(texts_in, expression.arguments))
+    return 0
+
+
+def _expressions(relation: Relation) -> Iterator[Expression]:
+    """Everything that the steps of a relation compute."""
+    waiting = [relation]
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, Where):
+            yield step.predicate
+        elif isinstance(step, Compute):
+            yield step.expression
+        elif isinstance(step, Summary):
+            yield from (asked.of for asked in step.columns.values() if asked.of is not None)
+        waiting += [getattr(step, name) for name in ("parent", "left", "right") if hasattr(step, name)]
+
+
+def check_growth(relation: Relation, more: Iterable[Expression]) -> None:
+    """Refuse a question that makes so many texts of each row that one row could fill the memory.
+
+    Guarantee:
+        A text has at most 2**18 bytes, and one concatenation makes at most 8 times that before it is cut. A question
+        holds at most MOST_TEXTS operators that make text, so what one row adds to an engine's memory is bounded by a
+        public number (1 GB at the very most, and 128 MB of finished texts) and not by what somebody wrote into the row.
+    """
+    if sum(map(texts_in, [*_expressions(relation), *more])) > MOST_TEXTS:
+        raise DataError("connect.too_many_texts", most=MOST_TEXTS, spent="nothing")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta
 
 from sqlglot import exp
 
@@ -27,19 +28,97 @@ from mosha.connect.sql.arithmetic import (
     arithmetic,
     clamp,
     divide,
+    nearest,
     negate,
     round_number,
     round_to_whole,
     to_bin,
     to_grid,
 )
-from mosha.connect.sql.casts import cast_sql, read_text
-from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, number
+from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, number, text
 from mosha.connect.sql.layers import Layers, Typed
 from mosha.connect.sql.patterns import like_sql
-from mosha.connect.sql.shifted_dates import shift_date_sql
 
-__all__ = ["Scope"]
+__all__ = ["Scope", "cast_sql", "find_reach", "read_text", "shift_date_sql"]
+
+
+def shift_date_sql(scope: Layers, expression: Call, arguments: list[Typed], result: Type) -> Node:
+    """The shift behind a guard: later days are shifted to later ones, so those that stay in range are an interval."""
+    amount, unit = expression.options
+    reach = find_reach(amount, unit)
+    if reach is None:
+        return scope.dialect.literal(None, result)
+    moments = (datetime.combine(day, clock) for day, clock in zip(reach, (time.min, time.max), strict=True))
+    first, last = reach if result is Type.DATE else moments
+
+    def shift(value: Node) -> Node:
+        low, high = (scope.dialect.literal(end, result) for end in (first, last))
+        inside = binary(exp.And, binary(exp.GTE, value, low), binary(exp.LTE, value.copy(), high))
+        return choose((inside, scope.dialect.shift_date(value.copy(), amount, unit, result)))
+
+    return scope.let(arguments[0].node, shift)
+
+
+def find_reach(amount: int, unit: str) -> tuple[date, date] | None:
+    """The first and the last day whose shift is in the years 1 to 9999; None where there is none.
+
+    >>> find_reach(1, "month")
+    (datetime.date(1, 1, 1), datetime.date(9999, 11, 30))
+    """
+    try:
+        if unit == "day":
+            shift = timedelta(days=amount)
+            return (date.min - shift, date.max) if amount < 0 else (date.min, date.max - shift)
+        first, last = (12 * day.year + day.month - 1 - amount for day in (date.min, date.max))
+        low = date.min if amount >= 0 else _first_day(first)
+        return low, date.max if amount <= 0 else _first_day(last + 1) - timedelta(days=1)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _first_day(month: int) -> date:
+    return date(month // 12, month % 12 + 1, 1)
+
+
+INTEGER_TEXT = "[+-]?[0-9]{1,18}"
+REAL_TEXT = r"[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?"
+DATE_TEXT = (
+    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    "|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])"
+    "|(?:[02468][048]|[13579][26])00)-02-29)"
+)
+TIMESTAMP_TEXT = DATE_TEXT + r"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"
+
+
+def cast_sql(scope: Layers, _: Call, arguments: list[Typed], target: Type) -> Node:
+    source, node, dialect = arguments[0].type, arguments[0].node, scope.dialect
+    if source is target or (source, target) == (Type.INSTANT, Type.TIMESTAMP):
+        return node
+    if source is Type.BOOLEAN:
+        yes, no = (dialect.literal(v, target) for v in ((1, 0) if target is Type.INTEGER else ("true", "false")))
+        return scope.let(node, lambda value: choose((value, yes), (exp.Not(this=exp.Paren(this=value.copy())), no)))
+    if source is Type.REAL:
+        return scope.within(node, -(2.0**52), 2.0**52, lambda value: nearest(scope, value))
+    if source is Type.TEXT:
+        return read_text(scope, node, target)
+    if target is Type.TEXT:
+        return dialect.date_text(node) if source is Type.DATE else dialect.to(Type.TEXT, node)
+    return dialect.to(target, node)
+
+
+def read_text(scope: Layers, node: Node, target: Type) -> Node:
+    """Text as a number or a date where it is written plainly, else NULL."""
+    patterns = {Type.INTEGER: INTEGER_TEXT, Type.REAL: REAL_TEXT, Type.DATE: DATE_TEXT, Type.TIMESTAMP: TIMESTAMP_TEXT}
+
+    def read(value: Node) -> Node:
+        valid = scope.dialect.matches(value, patterns[target])
+        if target.temporal:
+            year = call("SUBSTRING", value.copy(), number(1), number(4))
+            valid = binary(exp.And, valid, binary(exp.NEQ, year, text("0000")))
+        return choose((valid, scope.dialect.attempt(target, value.copy())))
+
+    return scope.let(node, read)
+
 
 LOWER = [(letter, letter.lower()) for letter in string.ascii_uppercase]
 UPPER = [(small, large) for large, small in LOWER]

@@ -20,7 +20,7 @@ from mosha.graphs.data.graph import AnyGraph
 from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, split_confidence, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.noise import bernoulli_exp, geometric, uniform
-from mosha.noise.comparison import falls_below
+from mosha.noise.exponential import falls_below
 from mosha.noise.generators.words import word
 
 __all__ = ["Rungs", "ladder"]

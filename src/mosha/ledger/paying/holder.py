@@ -8,14 +8,22 @@ the holder cannot write such a row: `verify` finds it, also in a book without a 
 Guarantee:
     Forging one of these rows takes a preimage of 128 bits of SHA-256. A secret is shown once its holder has given the
     payment up: after `unreached` the next start needs a new lock, after `close` there is none.
+
+Inside of one process a step that is being answered is noted too: a second thread under the same key is told to ask
+again. Other processes (and other `Ledger` objects) are not seen here; between those the book decides (`payment.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
+import threading
 
-__all__ = ["draw_secret", "make_lock", "opens"]
+from mosha.core.errors import AnswerPending
+from mosha.ledger.storage.transactions import Storage
+
+__all__ = ["begin", "draw_secret", "end", "make_lock", "opens"]
 
 DIGITS = 32  # hexadecimal: 128 bits
 
@@ -37,3 +45,22 @@ def make_lock(secret: str) -> str:
 def opens(lock: str, secret: object) -> bool:
     """Whether this is the secret behind a lock."""
     return isinstance(secret, str) and make_lock(secret) == lock
+
+
+_lock = threading.Lock()
+_holders: dict[tuple[int, int, int], int] = {}  # process, ledger and row of the payment -> who answers it
+
+
+def begin(storage: Storage, payment: int, holder: object, *, name: str) -> None:
+    """Note that `holder` answers a step of a payment (the number of its row); AnswerPending where another one does."""
+    with _lock:
+        if _holders.setdefault((os.getpid(), id(storage), payment), id(holder)) != id(holder):
+            raise AnswerPending("ledger.being_answered", measurement=name, spent="nothing")
+
+
+def end(storage: Storage, payment: int, holder: object) -> None:
+    """The step is over, whatever became of it."""
+    place = (os.getpid(), id(storage), payment)
+    with _lock:
+        if _holders.get(place) == id(holder):
+            del _holders[place]

@@ -1,17 +1,29 @@
-"""The look before payment: the very steps that will run, on engines that analyse statements and read no row."""
+"""The look before payment: the very steps that will run, on engines that analyse statements and read no row.
+
+What a look finds follows from the question, the budget, the tables as the engine sees them, and how many calls Python
+has left. Where none of them has changed since a look of this process, the statements that will run were analysed then,
+and no second look is made.
+"""
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from mosha.connect.engines.asking import look_only
+from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.schema import Type
+from mosha.connect.plan.source import Source
 from mosha.connect.sql.listed_groups import FEW
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
+from mosha.core.fingerprint import fingerprint_plan
 from mosha.noise import secure
 from mosha.tables.parts.counted_keys import CountedKeys
 from mosha.tables.parts.distinct_values import DistinctPart
@@ -19,7 +31,7 @@ from mosha.tables.parts.part import Frame, Part, Rows, Selection
 from mosha.tables.parts.quantiles import QuantilesPart
 from mosha.tables.parts.sums import Sums
 
-__all__ = ["look"]
+__all__ = ["Looked", "describe_look", "is_known", "look", "remember"]
 
 DEEPER = 64  # calls that a paid step may have around it, more than the look
 LEAST_KEY, LARGEST_KEY = bytes(32), b"\xff" * 32
@@ -93,3 +105,80 @@ def _call_deeper(calls: int, work: Callable[[], None]) -> None:
         _call_deeper(calls - 1, work)
     else:
         work()
+
+
+MOST_KEPT = 256
+"""So many questions of one table are remembered."""
+
+MOST_KEYS = 64
+"""Questions with more listed groups are looked at every time: to tell them apart would take as long."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a look depends on.
+
+    Fields:
+        question: a hash of all that is asked, and of the budget.
+        tables: the tables that are read, in their order; none of them is kept alive.
+        forms: what the engine knows of each.
+        room: how many calls Python had left, or more.
+    """
+
+    question: str
+    tables: tuple[ReferenceType[Source], ...]
+    forms: tuple[str, ...]
+    room: int
+
+    def covers(self, other: Looked) -> bool:
+        """Whether another look would find what this one found."""
+        same = [mine() is theirs() is not None for mine, theirs in zip(self.tables, other.tables, strict=False)]
+        return (
+            len(self.tables) == len(other.tables)
+            and all(same)
+            and self.forms == other.forms
+            and self.room <= other.room
+        )
+
+
+_known: WeakKeyDictionary[Source, dict[str, Looked]] = WeakKeyDictionary()
+
+
+def describe_look(frame: Frame, budget: Budget, asked: str) -> Looked | None:
+    """What a look at a question would depend on; None where that cannot be told, or not cheaply.
+
+    Servers are asked every time: their tables change without our notice.
+    """
+    if frame.groups > MOST_KEYS:
+        return None
+    forms = [source.read_form() if isinstance(source, LocalSource) else None for source in frame.relation.sources]
+    if None in forms:
+        return None
+    tables = tuple(ref(source) for source in frame.relation.sources)
+    return Looked(fingerprint_plan(asked, repr(budget)), tables, tuple(map(str, forms)), _count_calls_left())
+
+
+def _count_calls_left() -> int:
+    calls, frame = 0, inspect.currentframe()
+    while frame is not None:
+        calls, frame = calls + 1, frame.f_back
+    return sys.getrecursionlimit() - calls
+
+
+def is_known(looked: Looked | None) -> bool:
+    """Whether such a look was made, with no more room than there is now."""
+    if looked is None or (table := looked.tables[0]()) is None:
+        return False
+    earlier = _known.get(table, {}).get(looked.question)
+    return earlier is not None and earlier.covers(looked)
+
+
+def remember(looked: Looked | None) -> None:
+    """Note that a look was made and found nothing amiss."""
+    if looked is None or (table := looked.tables[0]()) is None:
+        return
+    kept = _known.setdefault(table, {})
+    kept.pop(looked.question, None)
+    kept[looked.question] = looked
+    for oldest in list(kept)[:-MOST_KEPT]:
+        kept.pop(oldest, None)
