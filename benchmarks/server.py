@@ -131,14 +131,15 @@ def growth():
         do("ask", body=asked, key="one")
         for size in SIZES:
             _grow(service, size)
+            service.database.run("UPDATE requests SET state = 'withdrawn' WHERE state = 'queued'")
             what = {
+                "claim": lambda _: claim(service.database, "i", most_running=0),
                 "sign in by token": lambda _: find_by_secret(service.database, tokens["li"], "token"),
                 "preview": lambda _: do("preview", body=BODY),
                 "ask": lambda _: do("ask", body=asked, key=f"key {next(keys)}"),
                 "my requests": lambda _: do("listRequests", query={"limit": 1}),
                 "my grants": lambda _: do("listMyGrants"),
                 "read a dataset": lambda _: do("readDataset", path={"dataset": "visits"}),
-                "claim": lambda _: claim(service.database, "i", most_running=0),
             }
             for name, work in what.items():
                 curves.setdefault(name, []).append(min(_cpu(work, 10) for _ in range(3)))

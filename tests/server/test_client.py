@@ -126,3 +126,16 @@ def test_asking_in_sql_loads_the_standard_library_alone():
         "heavy = {'numpy', 'duckdb', 'sqlglot', 'starlette', 'scipy'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_fresh_process_reads_every_part_of_an_answer(house):
+    """Nothing else of the library is loaded there: the kinds of events are, or a receipt could not be read."""
+    program = (
+        "import sys, mosha; lab = mosha.connect_to(sys.argv[1], token=sys.argv[2]);"
+        "answer = lab.query('SELECT COUNT(*) AS n FROM visits', epsilon=0.01, key='fresh');"
+        "print(answer.receipt.event, answer.receipt.cost)"
+    )
+    command = [sys.executable, "-c", program, str(house.client.base_url), house.tokens["li"]]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert said.returncode == 0, said.stderr[-2000:]
+    assert "0.01" in said.stdout

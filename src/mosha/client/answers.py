@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from mosha.core.event import from_dict
+from mosha.core.events import from_dict
 from mosha.core.language import is_known, phrase_from_dict
 from mosha.core.release import PaidShare, Receipt
 from mosha.core.unit import Unit
