@@ -9,7 +9,10 @@ from torch.utils.data import DataLoader, TensorDataset
 import mosha
 from mosha import learning
 from mosha.core.errors import DataError
+from mosha.learning.checking import mixing
+from mosha.learning.gradients.engine import Engine
 from mosha.learning.plan import DPSGD
+from mosha.learning.training import make_losses
 
 torch.set_num_threads(1)
 PLAN = DPSGD(steps=2, rate=0.2, clip=1.0, batch=20, noise_multiplier=30.0, delta=1e-6)
@@ -279,3 +282,50 @@ def test_a_loss_that_is_shown_to_private_is_tried_as_well(loss, account):
         learning.private(*parts, plan=PLAN, account=account, loss=loss)
     assert account.spent == 0
     learning.private(*parts, plan=PLAN, account=account, loss=separate)[1].close()
+
+
+TABLE = {loss.__name__: (lambda: nn.Linear(4, 2), loss) for loss in MIXING}
+TABLE |= {name: (make, separate) for name, make in MODELS.items()}
+TABLE |= {name: (lambda s=s: FromSomeRows(24, s), separate) for name, s in STATISTICS.items()}
+
+
+def look_a_few_times(model, loss, rows=24):
+    batch = torch.randn(rows, 4), torch.zeros(rows, dtype=torch.long)
+    mixing.check_rows_apart(Engine(model), make_losses(loss), batch, tries=mixing.LEAST)
+
+
+@pytest.mark.parametrize(("make", "loss"), TABLE.values(), ids=TABLE)
+def test_what_mixes_is_found_by_the_few_tries_that_a_large_model_gets(make, loss):
+    torch.manual_seed(7)  # a search that begins at the same place
+    with pytest.raises(DataError, match="mixes them"):
+        look_a_few_times(make(), loss)
+
+
+@pytest.mark.parametrize("loss", SEPARATE)
+def test_few_tries_refuse_nothing_that_is_separate(loss):
+    look_a_few_times(nn.Linear(4, 2), loss)
+    look_a_few_times(nn.Linear(4, 2), loss, rows=2)
+
+
+def test_a_large_model_is_asked_a_few_times():
+    """Labels are changed after the model has answered: how often it is asked follows from its size alone."""
+    asked = []
+
+    class Counted(nn.Linear):
+        def forward(self, inputs):
+            asked.append(len(inputs))
+            return super().forward(inputs)
+
+    look_a_few_times(Counted(4, 2), separate)
+    assert asked == [24] * (mixing.LEAST + 2)  # as it is, changed, and once for derivatives
+    large = Engine(nn.Linear(4, 2))
+    assert mixing.count_tries(large) == mixing.MOST
+    large.model.weight = nn.Parameter(torch.zeros(1).expand(2, mixing.SMALL))
+    assert mixing.count_tries(large) == mixing.LEAST
+
+
+def test_a_loss_that_writes_into_what_the_model_gave_is_no_mixing():
+    def loss(output, target):
+        return F.cross_entropy(output.mul_(2), target, reduction="none")
+
+    look_a_few_times(nn.Linear(4, 2), loss)

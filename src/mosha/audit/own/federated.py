@@ -120,14 +120,15 @@ def _at_the_server() -> list[Entry]:
         _entry("ServerSide: fixed size", lambda: _server_side(clients=2, cohort=2, noise_multiplier=0.5), *swapped),
         _entry("ServerSide: Laplace", lambda: _server_side(noise="laplace"), *pairs),
         _entry("ServerSide: adaptive clip", lambda: _server_side(clip=adaptive), *pairs),
-        _entry("ServerSide: correlated noise", _build_correlated, *pairs),
+        _entry("ServerSide: correlated noise", lambda: _build_correlated(bands=2), *pairs),
+        _entry("ServerSide: buffers", lambda: _build_correlated(buffers=1, rounds=4), *pairs),
     ]
 
 
-def _build_correlated() -> Measurement:
-    """One round with noise from a secret; its price covers what it would do to the next one."""
-    plan = f.ServerSide(rounds=1, clients=3, clip=1.0, noise_multiplier=1.0, period=2, bands=2)
-    return plan.measurement(WIDTH, secret=secure().bytes(32))
+def _build_correlated(**changes: object) -> Measurement:
+    """Rounds with noise from a secret, whose price covers what one does to the next; turns are every second round."""
+    known: dict[str, Any] = {"rounds": 1, "clients": 3, "clip": 1.0, "noise_multiplier": 1.0, "period": 2}
+    return f.ServerSide(**(known | changes)).measurement(WIDTH, secret=secure().bytes(32))
 
 
 def _elsewhere() -> list[Entry]:

@@ -192,8 +192,7 @@ class AnyForward:
                 upstream = [torch.randn_like(v) for v in whole]
                 torch.autograd.backward(whole, upstream)
                 found = {key.name: records for key, records in tape.records.items()}
-                for parameter in self._own.values():
-                    wanted = self._row_by_row(parameter, given, whole, upstream)
+                for parameter, wanted in zip(self._own.values(), self._row_by_row(given, whole, upstream), strict=True):
                     (record,) = found[tape.key(parameter).name]
                     if not _are_close(record.per_unit().reshape(wanted.shape), wanted):
                         return False
@@ -206,8 +205,10 @@ class AnyForward:
             for module, mode in modes.items():
                 module.training = mode
 
-    def _row_by_row(self, parameter: Tensor, given: Given, whole: list[Tensor], upstream: list[Tensor]) -> Tensor:
-        tape, rows, wanted = self._tape, self._tape.units * self._tape.each, []
+    def _row_by_row(self, given: Given, whole: list[Tensor], upstream: list[Tensor]) -> list[Tensor]:
+        """The gradients of each own parameter, from rows that pass alone."""
+        tape, rows, own = self._tape, self._tape.units * self._tape.each, list(self._own.values())
+        wanted = []
         tape.recording = False
         for row in range(rows):
 
@@ -218,10 +219,12 @@ class AnyForward:
             for out, all_rows in zip(outputs, whole, strict=True):
                 if not _are_close(all_rows[row : row + 1], out):
                     raise ValueError(self.name)
-            (gradient,) = torch.autograd.grad(outputs, [parameter], [v[row : row + 1] for v in upstream])
-            wanted.append(gradient)
+            wanted.append(torch.autograd.grad(outputs, own, [v[row : row + 1] for v in upstream]))
         tape.recording = True
-        return torch.stack(wanted).reshape(tape.units, tape.each, *parameter.shape).sum(dim=1)
+        stacked = (
+            torch.stack(some).reshape(tape.units, tape.each, *some[0].shape) for some in zip(*wanted, strict=True)
+        )
+        return [gradients.sum(dim=1) for gradients in stacked]
 
 
 def _outputs(out: object) -> list[Tensor]:
