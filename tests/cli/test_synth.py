@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from mosha.cli import main
 
 
@@ -36,6 +38,9 @@ def test_a_forecast_spends_nothing(tmp_path, capsys):
     assert not list(tmp_path.glob("*.privacy.db"))
 
 
-def test_a_wrong_ending_is_refused(tmp_path, capsys):
-    assert main(["synth", write(tmp_path), str(tmp_path / "made.xlsx"), "--epsilon", "1"]) == 1
-    assert ".csv or .parquet" in capsys.readouterr().err
+@pytest.mark.parametrize(("out", "said"), [("made.xlsx", ".csv or .parquet"), ("nowhere/made.csv", "no folder")])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_paid(tmp_path, capsys, out, said):
+    data = write(tmp_path)
+    assert main(["synth", data, str(tmp_path / out), "--epsilon", "1"]) == 1
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.privacy.db"))

@@ -37,6 +37,7 @@ def synth(
     """Make a synthetic table: rows that look like the private ones, and belong to nobody."""
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
     from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
+    from mosha.synth.saving import check_place  # noqa: PLC0415
     from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
 
     declared = Declaration.of(schema or beside(data))
@@ -50,6 +51,7 @@ def synth(
         else:
             _print_forecast(found)
         return
+    check_place(out)  # a table that cannot be saved is not paid for
     place = ledger or f"{data.rstrip('/*')}.privacy.db"
     with closing(mosha.Ledger(place, key=find_key_file())) as book:
         name = account or Path(data.rstrip("/*")).name.split(".")[0]

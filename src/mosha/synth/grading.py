@@ -22,7 +22,7 @@ def certified_count(
     """The number of rows in chosen cells of at most two columns; None where that was not measured.
 
     One column is measured cell by cell. Two columns are measured in groups: their count is certified where each
-    selection takes whole groups (or has them cut alike).
+    selection takes whole groups.
     """
     if len(selections) > 2:
         return None

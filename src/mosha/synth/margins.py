@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mosha.connect.language.schema import Type
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
 from mosha.core.number import strict_probability
@@ -17,11 +20,15 @@ from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.measuring.axis import Reals
-from mosha.synth.measuring.columns import CodedColumn
+from mosha.synth.measuring.columns import CodedColumn, NarrowedColumn
 from mosha.synth.measuring.residuals import Measured
 from mosha.synth.modelling.oneways import nearest_counts
 
-__all__ = ["Estimate", "Marginals", "selection_of"]
+__all__ = ["Estimate", "Marginals", "narrow_column", "selection_of", "takes_whole_cells"]
+
+EPOCH = date(1970, 1, 1).toordinal()
+WHOLE = 1e-9
+"""A part of a cell that is so near to nothing or to all of it is that."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +133,13 @@ class Marginals(Shown):
     def count(self, *, confidence: float = 0.95, **chosen: object) -> Estimate:
         """How many rows lie in chosen cells: a value, a list of values, or a range (low, high) of an ordered column.
 
+        A range that cuts cells is answered as if their rows were spread evenly: modelled, without an error bar.
+
         >>> # answer.count(sex="F", age=(18, 65))
         """
-        return self.query({name: selection_of(self.columns[self._place(name)], wish) for name, wish in chosen.items()},
-                          confidence=confidence)  # fmt: skip
+        selections = {name: selection_of(self.columns[self._place(name)], wish) for name, wish in chosen.items()}
+        found = self.query(selections, confidence=confidence)
+        return found if takes_whole_cells(selections.values()) else Estimate(found.value, None, "modelled")
 
     def query(self, coefficients: Mapping[str, ArrayLike], *, confidence: float = 0.95) -> Estimate:
         """A linear query: for each column a coefficient for every cell; a cell counts with the product of its own."""
@@ -147,25 +157,71 @@ class Marginals(Shown):
 
 
 def selection_of(column: CodedColumn, wish: object) -> Reals:
-    """1 for each cell that is meant, 0 for the others; a range takes a part of the cells that it cuts."""
+    """1 for each cell that is meant, 0 for the others; a range takes a part of the cells that it cuts.
+
+    Both ends of a range of whole numbers or dates belong to it. A wish that no cell meets is refused.
+    """
     chosen = np.zeros(column.size)
-    if isinstance(wish, tuple) and len(wish) == 2 and column.is_ordered:
-        low, high = (float(mark) for mark in wish)
+    limits = _read_range(column, wish)
+    if limits is not None:
+        low, high = limits
         if column.edges is not None:
             edges = np.array(column.edges)
             overlap = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
-            chosen[: column.known_cells] = np.clip(overlap / np.diff(edges), 0, 1)
+            part = np.clip(overlap / np.diff(edges), 0, 1)
+            chosen[: column.known_cells] = np.where(np.abs(part - np.rint(part)) < WHOLE, np.rint(part), part)
         else:
             values = np.array(column.labels[: column.known_cells], np.float64)
             chosen[: column.known_cells] = (values >= low) & (values <= high)
-        return chosen
-    wishes = wish if isinstance(wish, list | set | frozenset) else [wish]
-    for one in wishes:
-        cell = column.encode([one])[0]
-        if cell < 0 or (cell == column.known_cells and one is not None):
-            raise InvalidParameter("synth.unknown_value", parameter=column.name, column=column.name)
-        chosen[cell] = 1.0
+    else:
+        for one in wish if isinstance(wish, list | set | frozenset) else [wish]:
+            chosen[_find_cell(column, one)] = 1.0
+    if not chosen.any():
+        raise InvalidParameter("synth.no_cell_chosen", parameter=column.name, column=column.name)
     return chosen
+
+
+def narrow_column(column: CodedColumn, wish: object) -> CodedColumn:
+    """The column of rows that meet a wish: where it is a range, their values stay inside."""
+    low, high = (column.edges and _read_range(column, wish)) or (-math.inf, math.inf)
+    return NarrowedColumn(
+        column.name, column.kind, column.labels, column.edges, column.groups, column.missing, low, high
+    )
+
+
+def takes_whole_cells(selections: Iterable[Reals]) -> bool:
+    """Whether no cell is cut: what part of a cell's rows lies in a part of it was not measured."""
+    return all(bool(np.isin(selection, (0.0, 1.0)).all()) for selection in selections)
+
+
+def _find_cell(column: CodedColumn, value: object) -> int:
+    try:
+        cell = int(column.encode([value])[0])
+    except (TypeError, ValueError):
+        cell = -1
+    if cell < 0 or (cell == column.known_cells and value is not None):
+        raise InvalidParameter("synth.unknown_value", parameter=column.name, column=column.name)
+    return cell
+
+
+def _read_range(column: CodedColumn, wish: object) -> tuple[float, float] | None:
+    """The ends of a range as numbers, dates as days since 1970; where cells hold whole ones, the end of the last one.
+
+    None where a wish is no range.
+    """
+    if not (isinstance(wish, tuple) and len(wish) == 2 and column.is_ordered):
+        return None
+    low, high = (
+        float(mark.toordinal() - EPOCH) if isinstance(mark, date)
+        else float(mark) if isinstance(mark, int | float | np.number)
+        else math.nan
+        for mark in wish
+    )  # fmt: skip
+    if not low <= high:
+        raise InvalidParameter("synth.unreadable_range", parameter=column.name, column=column.name)
+    if column.edges is not None and column.kind is not Type.REAL:
+        return float(np.ceil(low)), float(np.floor(high)) + 1
+    return low, high
 
 
 def _quantile(confidence: float) -> float:

@@ -17,7 +17,7 @@ from mosha.files.atomic import replace_file
 from mosha.synth.computing import arrow_table
 from mosha.synth.fitted import Fitted
 
-__all__ = ["label_of", "save_table"]
+__all__ = ["check_place", "label_of", "save_table"]
 
 
 def label_of(made: Fitted) -> dict[str, Any]:
@@ -34,14 +34,24 @@ def label_of(made: Fitted) -> dict[str, Any]:
     }
 
 
+def check_place(place: Path) -> str:
+    """The ending of a file that a table can be saved as, or a refusal; to be asked before anything is paid."""
+    ending = place.suffix.lower()
+    if ending not in {".csv", ".parquet"}:
+        raise InvalidParameter("synth.unknown_ending", parameter="place", ending=ending)
+    if not place.parent.is_dir():
+        raise InvalidParameter("synth.no_folder", parameter="place", folder=str(place.parent))
+    if ending == ".parquet":
+        load_guest("pyarrow.parquet", extra="arrow", needed_for="a synthetic Parquet file")
+    return ending
+
+
 def save_table(made: Fitted, table: Mapping[str, list[object]], place: Path) -> Path:
     """Write a CSV file (the label is a comment in its first line) or a Parquet file (the label is in its metadata).
 
     The label stands in full beside it, in NAME.synthetic.json.
     """
-    ending = place.suffix.lower()
-    if ending not in {".csv", ".parquet"}:
-        raise InvalidParameter("synth.unknown_ending", parameter="place", ending=ending)
+    ending = check_place(place)
     label = label_of(made) | {"rows": len(next(iter(table.values()), []))}
     if ending == ".csv":
         text = io.StringIO(newline="")

@@ -22,7 +22,7 @@ from mosha.synth.computing import arrow_table
 from mosha.synth.conditions import decode_cells, derive_columns, find_broken_rows
 from mosha.synth.fitted import Fitted
 from mosha.synth.grading import certified_count
-from mosha.synth.margins import Estimate, selection_of
+from mosha.synth.margins import Estimate, narrow_column, selection_of, takes_whole_cells
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Wholes
 from mosha.synth.modelling.balancing import balance_rows
@@ -86,7 +86,8 @@ class Synthetic(Shown, Fitted):
     def given(self, **chosen: object) -> Synthetic:
         """The same model among rows with these values: a value, a list of values, or a range of numbers."""
         selections = {self._place(name): selection_of(self.columns[self._place(name)], w) for name, w in chosen.items()}
-        return replace(self, chosen={**self.chosen, **selections})
+        columns = tuple(narrow_column(c, chosen[c.name]) if c.name in chosen else c for c in self.columns)
+        return replace(self, columns=columns, chosen={**self.chosen, **selections})
 
     def sample(self, rows: int, *, seed: int = 0) -> dict[str, list[Any]]:
         """New rows as columns; the same seed draws the same rows.
@@ -140,7 +141,7 @@ class Synthetic(Shown, Fitted):
     def count(self, *, confidence: float = 0.95, **chosen: object) -> Estimate:
         """How many rows lie in chosen cells: certified where that was measured, else what the model says."""
         selections = {self._place(name): selection_of(self.columns[self._place(name)], w) for name, w in chosen.items()}
-        if not self.chosen:
+        if not self.chosen and takes_whole_cells(selections.values()):
             found = certified_count(self.measured, self.design, selections, confidence)
             if found is not None:
                 return found

@@ -19,7 +19,17 @@ from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.synth.measuring.axis import Axis, binary_axis, flat_axis, tree_of_groups
 
-__all__ = ["MOST_CELLS", "Between", "Bins", "CodedColumn", "Hierarchy", "Keys", "coded_column", "coded_keys"]
+__all__ = [
+    "MOST_CELLS",
+    "Between",
+    "Bins",
+    "CodedColumn",
+    "Hierarchy",
+    "Keys",
+    "NarrowedColumn",
+    "coded_column",
+    "coded_keys",
+]
 
 MOST_CELLS = 10_000
 """A column with more cells than this would be noise alone."""
@@ -129,11 +139,10 @@ class CodedColumn:
             labels = np.empty(self.size, object)
             labels[:] = self.labels
             return np.asarray(labels[cells], object)
-        edges = np.array(self.edges)
-        inside = np.minimum(cells, self.known_cells - 1)
-        numbers = edges[inside] + places * (edges[inside + 1] - edges[inside])
+        lows, highs = self.ends_of(np.minimum(cells, self.known_cells - 1))
+        numbers = lows + places * (highs - lows)
         if self.kind is not Type.REAL:
-            numbers = np.minimum(np.floor(numbers), np.ceil(edges[inside + 1]) - 1)
+            numbers = np.minimum(np.floor(numbers), np.ceil(highs) - 1)
         found = numbers.astype(object)
         if self.kind is Type.INTEGER:
             found = np.array([int(number) for number in numbers], object)
@@ -142,9 +151,28 @@ class CodedColumn:
         found[cells == self.known_cells] = None
         return np.asarray(found, object)
 
+    def ends_of(self, cells: Wholes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where cells of numbers or dates begin and end."""
+        edges = np.array(self.edges, np.float64)
+        return edges[cells], edges[cells + 1]
+
     def _moment(self, days: int) -> date:
         day = _EPOCH + timedelta(days=days)
         return day if self.kind is Type.DATE else datetime(day.year, day.month, day.day)  # noqa: DTZ001
+
+
+@dataclass(frozen=True, eq=False)
+class NarrowedColumn(CodedColumn):
+    """A column of synthetic rows that lie in a range: values of a cell that the range cuts stay inside of it."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def ends_of(self, cells: Wholes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends of the cells, and of the range where it cuts them; cells outside of it keep their own."""
+        lows, highs = super().ends_of(cells)
+        meets = (lows < self.high) & (highs > self.low)
+        return np.where(meets, np.maximum(lows, self.low), lows), np.where(meets, np.minimum(highs, self.high), highs)
 
 
 _EPOCH = date(1970, 1, 1)
