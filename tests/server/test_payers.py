@@ -126,6 +126,21 @@ def test_a_condition_is_named_as_people_see_it(place):
     assert "where.age" not in re.sub(r"<[^>]*>", "", page)
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"epsilon": "0.25", "rows": "0", "within": ""},
+        {"epsilon": "abc", "rows": "640", "within": "many"},
+        {"epsilon": "-3", "rows": "lots", "within": "2"},
+    ],
+)
+def test_a_wrong_number_beside_a_question_loses_no_other(place, typed):
+    page = Visitor(place, "li").client.get("/ask/visits", params={"mode": "form", "measure": "count"} | typed).text
+    for name, value in typed.items():
+        assert re.search(rf'id="{name}"[^>]* value="{value}"', page), name
+    assert "aria-invalid" in page
+
+
 def test_one_asks_about_a_block(place):
     block = {"name": "2026", "condition": {"column": "day", "from": "2026-01-01"}, "epsilon": 1.0, "delta": 1e-7}
     place.call("wang", "POST", "/datasets/visits/blocks", block)

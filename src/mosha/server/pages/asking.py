@@ -40,6 +40,18 @@ def _price(visit: Visit) -> float:
     return 0.1 if epsilon is None else epsilon
 
 
+def _read_asked(visit: Visit) -> tuple[Data, dict[str, BadRequest]]:
+    """Price and guesses as they were typed, and what is wrong with which of them: a wrong one loses no other."""
+    asked: Data = {"epsilon": 0.1, "rows": None, "within": None}
+    unread = {}
+    for part in asked:
+        try:
+            asked[part] = _price(visit) if part == "epsilon" else visit.number(part)
+        except BadRequest as error:
+            unread[part] = error
+    return asked | ({"rows": _ROWS} if asked["rows"] is None else {}), unread
+
+
 def show_ask(visit: Visit) -> Response:
     return _show_ask(visit)
 
@@ -56,11 +68,12 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
     payers = list_payers(visit, dataset)
     blocks = [one["name"] for one in dataset.get("blocks", ()) if one["state"] == "open"]
     block = visit.read_field("block") if visit.read_field("block") in blocks else ""
-    asked: Data = {"epsilon": 0.1, "rows": _ROWS, "within": None}
+    asked, unread = _read_asked(visit)
     preview, problem, sql, built, again = None, refused, visit.read_field("sql"), Built.of(visit, columns), ""
     paid = name_payer(visit, payers) | ({"block": block} if block else {})
     try:
-        asked = {"epsilon": _price(visit), "rows": visit.number("rows") or _ROWS, "within": visit.number("within")}
+        for error in unread.values():
+            raise error
         if mode == "form":
             sql = build_sql(name, built, columns)
         preview = visit.do("preview", body=_question(name, sql, asked) | paid | {"rows": asked["rows"]})
@@ -87,6 +100,7 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         preview=preview,
         problem=problem,
         rows=rows,
+        unread=unread,
         span=_find_span(built, columns),
         ways=_ways(visit, name, sql, asked | paid, preview),
         nearest=_link(name, problem["nearest"], asked["epsilon"], paid) if problem and problem.get("nearest") else "",
