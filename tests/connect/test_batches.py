@@ -1,6 +1,8 @@
 """Groups that nobody listed come some at a time: the same groups, each once, and few of them are held together."""
 
 import datetime as dt
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -11,6 +13,7 @@ import mosha
 from mosha.connect import Aggregation, Clamped, Persons, Rows, Schema, Truncate, Type, Unbounded, answer, col, private
 from mosha.connect.engines import duckdb, mariadb, postgresql, spark
 from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.duckdb_fields import arrow_array
 from mosha.connect.engines.source import answer_in_batches
 from mosha.core.errors import DataError
 from mosha.tables import Budget, protect
@@ -166,3 +169,40 @@ def test_what_is_raised_while_a_batch_is_used_is_no_failure_of_the_engine(place)
     with pytest.raises(Own):
         answer_in_batches(question, use)
     assert sum(len(list(totals.rows())) for totals in collect(question)) == 5  # and the engine goes on
+
+
+COLUMNS = [
+    ("int64", [1, -2, 2**62]), ("int64", []), ("int64", [1, None]), ("int32", [7]), ("uint32", [2**32 - 1]),
+    ("uint64", [2**64 - 1]), ("float64", [0.5, float("inf")]), ("float64", [None, 0.5]), ("string", ["a", "岁", ""]),
+    ("string", []), ("string", [None, "x"]), ("bool", [True, False]), ("bool", [None, True]), ("date32", [1, 2]),
+]  # fmt: skip
+
+
+def test_columns_are_read_without_pandas_as_arrow_reads_them_with_it(monkeypatch):
+    pytest.importorskip("pandas")
+    columns = [pa.array(values, kind) for kind, values in COLUMNS]
+    columns += [pa.array(range(9))[4:7], pa.array(["a", "b", "c"])[1:], pa.array([True, False, True])[1:]]
+    slow = [arrow_array(column) for column in columns]
+    monkeypatch.delitem(sys.modules, "pandas")
+    quick = [arrow_array(column) for column in columns]
+    for one, other in zip(quick, slow, strict=True):
+        assert (one.dtype, type(one)) == (other.dtype, type(other))
+        assert one.tolist() == other.tolist()
+
+
+COLD = """
+import sys
+from mosha.cli import main
+code = main(sys.argv[1:])
+assert not {"pandas", "numba", "torch"} & set(sys.modules)
+sys.exit(code)
+"""
+
+
+def test_a_first_question_about_groups_that_nobody_listed_loads_no_pandas(tmp_path):
+    data = tmp_path / "visits.csv"
+    data.write_text("who,ward\n" + "".join(f"{who},{'ab'[who % 2]}\n" for who in range(400)))
+    asked = ["query", str(data), "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "--unit", "who"]
+    words = [sys.executable, "-c", COLD, *asked, "--at-most", "1", "--epsilon", "1", "--delta", "1e-7", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -36,10 +37,13 @@ __all__ = [
     "key_array",
     "leave_out",
     "listed_array",
+    "read_arrow",
     "statement_of",
 ]
 
 LIMB = 2**62
+SHORT = 100_000  # texts that are taken one by one sooner than pandas is loaded
+_IN_PLACE = {"int32": np.int32, "int64": np.int64, "uint32": np.uint32, "uint64": np.uint64, "double": np.float64}
 UNREADABLE_BYTE = "?"
 """What DuckDB writes for each byte of a Parquet file's text that is no UTF-8."""
 
@@ -221,11 +225,30 @@ def can_read_batches() -> bool:
 def arrow_array(found: Any) -> Any:
     """An Arrow column as DuckDB itself would give it: an array, masked where something is missing."""
     if not found.null_count:
-        return found.to_numpy(zero_copy_only=False)
-    missing = found.is_null().to_numpy(zero_copy_only=False)
+        return read_arrow(found)
+    missing = read_arrow(found.is_null())
     if (plain := {"int64": 0, "double": 0.0, "bool": False}.get(str(found.type))) is not None:
         found = found.fill_null(plain)
-    return np.ma.MaskedArray(found.to_numpy(zero_copy_only=False), mask=missing)
+    return np.ma.MaskedArray(read_arrow(found), mask=missing)
+
+
+def read_arrow(found: Any) -> Array:
+    """An Arrow column as an array, as Arrow itself would give it.
+
+    Arrow loads pandas to do so, which takes longer than most first answers: where pandas is not there yet, numbers are
+    looked at where they are, and a few texts are taken one by one.
+    """
+    kind = str(found.type)
+    if "pandas" not in sys.modules:
+        if kind in _IN_PLACE and not found.null_count:
+            words = np.dtype(_IN_PLACE[kind])
+            start = found.offset * words.itemsize
+            return np.frombuffer(found.buffers()[1], words, len(found), start) if len(found) else np.empty(0, words)
+        if kind == "string" and len(found) <= SHORT:
+            return object_array(found.to_pylist())
+        if kind == "bool" and not found.null_count and len(found) <= SHORT:
+            return np.array(found.to_pylist(), np.bool_)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def key_array(values: Any, kind: Type) -> Array:

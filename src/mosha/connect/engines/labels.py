@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from mosha.connect.engines.duckdb_fields import key_array
+from mosha.connect.engines.duckdb_fields import key_array, read_arrow
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question
 from mosha.connect.plan.totals import Array, object_array
@@ -157,4 +157,4 @@ def to_array(found: Any) -> Array:
     """An Arrow column as an array: NaN for a missing double, MISSING for a missing whole number, UNLISTED for a key."""
     if found.null_count and found.type != "double":
         found = found.fill_null(UNLISTED if found.type == "int32" else MISSING)
-    return np.asarray(found.to_numpy(zero_copy_only=False))
+    return read_arrow(found)
