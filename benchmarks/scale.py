@@ -26,6 +26,7 @@ from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._roads import FLAT, Road, fit_exponent, measure_curve, rows_of
 from benchmarks._rows import Row
 from benchmarks.graphs import power_law
+from benchmarks.local import PURE
 from benchmarks.tables import OPENDP, PIPELINEDP
 from mosha import events
 from mosha.accounting import Odometer
@@ -49,6 +50,21 @@ __all__ = ["PIECES", "ROADS", "Road", "fit_exponent"]
 
 Work = Callable[[], object]
 BUDGET = Budget(epsilon=1)
+BESIDE = {
+    "raw query": ("raw query of DuckDB", "DuckDB 原始查询"),
+    "exact count": ("exact count of triangles", "三角形的精确计数"),
+    "NumPy's normal": ("NumPy's normal numbers", "NumPy 的正态随机数"),
+}
+PURE_COUNTS = """
+import json, sys, time
+from pure_ldp.frequency_oracles import LHClient, LHServer
+client, server = LHClient(1, 1000, use_olh=True), LHServer(1, 1000, use_olh=True)
+reports = [client.privatise(1 + place % 1000) for place in range(int(sys.argv[1]))]
+start = time.process_time()
+for report in reports:
+    server.aggregate(report)
+print(json.dumps({"cpu": time.process_time() - start}))
+"""
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 COUNT = mosha.Measurement(unit=Person("who"), event=events.Laplace(1000), step=lambda state, *_: (0, state), name="n")
 
@@ -266,6 +282,10 @@ def _communities(edges: int) -> Work:
     return _of_graph(edges, "communities")
 
 
+def _synthetic(edges: int) -> Work:
+    return _of_graph(edges, "synthetic")
+
+
 def _noise(draws: int) -> Work:
     return lambda: discrete_gaussian(1000, draws, rng=secure())
 
@@ -323,6 +343,8 @@ ROADS = {
         Road("degree sequence, by edges", (2 * 10**4, 8 * 10**4, 32 * 10**4, 128 * 10**4), _degrees,
              chinese="度序列 · 边数"),
         Road("communities, by edges", (10**4, 3 * 10**4, 9 * 10**4, 27 * 10**4), _communities, chinese="社区 · 边数"),
+        Road("synthetic graph, by edges", (10**4, 3 * 10**4, 9 * 10**4, 27 * 10**4), _synthetic,
+             chinese="合成图 · 边数"),
     ],
     "noise": [
         Road(
@@ -348,26 +370,39 @@ def _piece(roads: list[Road]) -> Callable[[], list[Row]]:
     return lambda: [row for road in roads for row in rows_of(road)]
 
 
-def _measure_peers() -> list[Line]:
-    """Counts and means (OpenDP: counts and sums) of 1,000 groups, at the sizes that a peer reaches."""
-    asks = {
-        "OpenDP 0.16, Polars": (("opendp[polars]==0.16.0",), OPENDP, (10**5, 4 * 10**5, 16 * 10**5), lambda _: 1_000),
-        "PipelineDP 0.3.1": (("pipeline-dp==0.3.1", "pyarrow"), PIPELINEDP, (10**4, 4 * 10**4, 10**5), lambda n: n),
-    }
-    lines = []
-    for name, (requirements, code, sizes, argument) in asks.items():
-        costs = []
-        try:
-            python = peer(*requirements)
-            for size in sizes:
-                path, folder = _file(size)
-                costs.append(run(python, code, path, argument(size))["cpu"])
-                folder.cleanup()
-        except PeerUnavailable as reason:
-            print(f"{name} left out: {reason}", file=sys.stderr)
-        if costs:
-            lines.append(Line(name, name, sizes[: len(costs)], tuple(costs), dashed=True))
-    return lines
+def _ask_tables(python: Path, code: str, size: int, argument: object) -> float:
+    path, folder = _file(size)
+    try:
+        return float(run(python, code, path, argument)["cpu"])
+    finally:
+        folder.cleanup()
+
+
+PEERS: dict[str, tuple[str, tuple[str, ...], tuple[int, ...], Callable[[Path, int], float]]] = {
+    "OpenDP 0.16, Polars": (
+        "tables", ("opendp[polars]==0.16.0",), (10**5, 4 * 10**5, 16 * 10**5),
+        lambda python, size: _ask_tables(python, OPENDP, size, 1_000),
+    ),
+    "PipelineDP 0.3.1": (
+        "tables", ("pipeline-dp==0.3.1", "pyarrow"), (10**4, 4 * 10**4, 10**5),
+        lambda python, size: _ask_tables(python, PIPELINEDP, size, size),
+    ),
+    "pure-ldp 1.2.0, local hashing": (
+        "local", PURE, (1_000, 4_000, 16_000), lambda python, size: float(run(python, PURE_COUNTS, size)["cpu"]),
+    ),
+}  # fmt: skip
+"""Counts and means (OpenDP: counts and sums) of 1,000 groups, reports of 1,000 values: at the sizes a peer reaches."""
+
+
+def _measure_peer(name: str) -> list[Line]:
+    _, requirements, sizes, ask = PEERS[name]
+    costs = []
+    try:
+        python = peer(*requirements)
+        costs = [ask(python, size) for size in sizes]
+    except PeerUnavailable as reason:
+        print(f"{name} left out: {reason}", file=sys.stderr)
+    return [Line(name, name, sizes, tuple(costs), dashed=True)] if costs else []
 
 
 def pictures() -> list[Row]:
@@ -378,9 +413,10 @@ def pictures() -> list[Row]:
         for road in roads:
             curve = measure_curve(road)
             lines.append(Line(road.what, road.chinese, road.sizes, curve.costs))
-            if curve.least and name in {"tables", "groups"}:
-                lines.append(Line("raw query of DuckDB", "DuckDB 原始查询", road.sizes, curve.least, dashed=True))
-    panels["tables"] += _measure_peers()
+            if curve.least:
+                lines.append(Line(*BESIDE[road.beside], road.sizes, curve.least, dashed=True))
+    for name, (panel, *_) in PEERS.items():
+        panels[panel] += _measure_peer(name)
     draw_curves(panels, PICTURES / "scale.png", "en")
     draw_curves(panels, PICTURES / "scale-zh.png", "zh")
     return []
