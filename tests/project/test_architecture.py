@@ -55,3 +55,38 @@ def test_a_road_on_the_page_is_the_road_that_is_walked(number):
         walked = {path.removesuffix(".py") for path in roads.walk(list(roads.ROADS)[number])}
     assert named
     assert set(named) - walked == set()
+
+
+def rows_of(heading):
+    """The rows of the table under a heading of ARCHITECTURE.md, cell by cell."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split(heading)[1]
+    lines = [line.strip("| ").split(" | ") for line in text.split("\n\n")[1].splitlines()]
+    return lines[2:]
+
+
+def test_the_folders_on_the_page_are_those_of_the_tree():
+    said = [cells[0].strip("`") for cells in rows_of("ledger does not know mechanisms: it sees events.")]
+    assert sorted(said) == sorted(path.parent.name for path in (ROOT / "src/mosha").glob("*/__init__.py"))
+
+
+def test_the_rooms_on_the_page_are_those_of_the_tree():
+    said = {cells[0].strip("`"): set(re.findall(r"`(\w+)`", cells[1])) for cells in rows_of("point down between them")}
+    rooms = {}
+    for path in (ROOT / "src/mosha").glob("*/*/__init__.py"):
+        rooms.setdefault(path.parent.parent.name, set()).add(path.parent.name)
+    assert said == rooms
+
+
+def test_what_the_pages_for_contributors_name_is_there():
+    """Files of the map, targets of make, benchmarks and their pieces."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "README.zh-CN.md", "benchmarks/README.md"]
+    for page in pages:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert set(re.findall(r"(?:`|^|    )make ([a-z]+)\b", text, re.MULTILINE)) <= targets, page
+        for name, pieces in re.findall(r"python -m benchmarks (\w+)(?::([\w,]+))?", text):
+            declared = (ROOT / f"benchmarks/{name}.py").read_text(encoding="utf-8").rpartition("PIECES")[2]
+            assert set(filter(None, pieces.split(","))) <= set(re.findall(r"\w+", declared)), f"{page}: {name}"
+    for cells in rows_of("## Where to look"):
+        for path in re.findall(r"`([\w/.-]+\.(?:md|py))`", cells[1]):
+            assert (ROOT / path).exists() or (ROOT / "src/mosha" / path).exists(), path
