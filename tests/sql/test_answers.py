@@ -250,3 +250,29 @@ def test_error_bars_of_quantiles_are_in_values_unless_rows_are_asked_for(tables)
     assert max(bought.error(0.95)["m"]) <= 30
     with pytest.raises(mosha.core.errors.InvalidParameter, match="rows"):
         query(f"{asked} FROM visits", epsilon=1, bars="inches", **tables)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT ward FROM visits ORDER BY ward",
+        "SELECT ward FROM visits GROUP BY ward ORDER BY ward",
+        "SELECT DISTINCT LOWER(ward) AS w, Age > 200 AS old FROM visits ORDER BY w",
+    ],
+)
+def test_groups_alone_are_told_by_their_noisy_counts(sql, tables, database):
+    answer = query(sql, rho=1e6, delta=1e-6, **tables)  # noise far below one row, and 300 rows in a ward
+    assert [tuple(row.values()) for row in answer] == database.execute(sql).fetchall()
+    assert not answer.columns
+    assert answer.receipt.cost > 0
+
+
+def test_a_summary_of_one_person_has_the_range_that_the_unit_gives_it(tables, database):
+    inner = "SELECT patient_id, COUNT(*) AS n, MAX(CLAMP(days, 0, 30)) AS longest FROM visits GROUP BY patient_id"
+    for asked in ("AVG(n)", "SUM(n)", "AVG(n * 2)", "AVG(longest)"):
+        (row,) = query(f"SELECT {asked} AS x FROM ({inner}) AS t", rho=1e6, **tables)
+        (plain,) = database.execute(f"SELECT {asked} FROM ({inner}) AS t").fetchone()
+        assert row["x"] == pytest.approx(plain, rel=0.02)  # nobody has more than the three rows of the unit
+    free = mosha.protect({"who": [1, 1, 2]}, unit=mosha.Person("who"))
+    with pytest.raises(mosha.errors.Refused, match="needs a range"):
+        mosha.sql.statement("SELECT AVG(n) FROM (SELECT who, COUNT(*) AS n FROM t GROUP BY who) AS s", {"t": free})

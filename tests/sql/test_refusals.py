@@ -9,7 +9,8 @@ from mosha.sql import query
 REFUSED = {
     "SELECT * FROM visits": "rows of people",
     "SELECT days FROM visits": "rows of people",
-    "SELECT ward FROM visits GROUP BY ward": "rows of people",
+    "SELECT ward FROM visits WHERE ward IN ('A', 'B') GROUP BY ward": "told by their counts",
+    "SELECT patient_id FROM visits GROUP BY patient_id": "hold one person each",
     "SELECT ward, COUNT(*) FROM visits": "neither a key",
     "SELECT SUM(days) FROM visits": "needs a range",
     "SELECT AVG(days + age) FROM visits": "needs a range",
@@ -17,7 +18,8 @@ REFUSED = {
     "SELECT AVG(DISTINCT days) FROM visits": "DISTINCT goes with COUNT and SUM",
     "SELECT STRING_AGG(ward, ',') FROM visits": "not an aggregate",
     "SELECT COUNT(*) OVER () FROM visits": "window",
-    "SELECT DISTINCT ward FROM visits": "DISTINCT",
+    "SELECT DISTINCT ward FROM visits WHERE ward = 'A'": "told by their counts",
+    "SELECT DISTINCT patient_id, ward FROM visits": "hold one person each",
     "SELECT DISTINCT ON (ward) ward, COUNT(*) FROM visits GROUP BY ward": "ON of DISTINCT",
     "SELECT COUNT(*) FROM visits WHERE random() < 0.5": "meaning is known",
     "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3": "HAVING",
@@ -99,9 +101,13 @@ def test_it_is_refused_with_a_reason_and_nothing_is_spent(sql, reason, tables):
 
 NEAREST = {
     "SELECT * FROM visits WHERE age > 50": "SELECT COUNT(*) FROM visits WHERE age > 50",
-    "SELECT ward FROM visits GROUP BY ward": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    "SELECT ward FROM visits WHERE ward IN ('A') GROUP BY ward": (
+        "SELECT ward, COUNT(*) FROM visits WHERE ward IN ('A') GROUP BY ward"
+    ),
     "SELECT ward, COUNT(*) FROM visits": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
-    "SELECT DISTINCT ward AS w FROM visits": "SELECT ward AS w, COUNT(*) FROM visits GROUP BY w",
+    "SELECT DISTINCT ward AS w FROM visits WHERE ward = 'A'": (
+        "SELECT ward AS w, COUNT(*) FROM visits WHERE ward = 'A' GROUP BY w"
+    ),
     "SELECT SUM(days), AVG(age) FROM visits": "SELECT SUM(CLAMP(days, 0, 100)), AVG(CLAMP(age, 0, 100)) FROM visits",
     "SELECT MAX(days * 2) FROM visits": "SELECT MAX(CLAMP(days * 2, 0, 100)) FROM visits",
     "SELECT AVG(LEAST(days, 30)) FROM visits": "SELECT AVG(CLAMP(days, 0, 30)) FROM visits",

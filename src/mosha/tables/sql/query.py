@@ -14,7 +14,7 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.schema import Type
 from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.core.options import QuantileBars
-from mosha.tables.aggregates import Aggregate
+from mosha.tables.aggregates import Aggregate, count
 from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import Context, aggregate, is_aggregate
@@ -240,6 +240,7 @@ def read_statement(
         divide_means(select)
     windows = take_windows(select)
     items = _items(select)
+    by = by or _list_distinct(select, items)
     groups = read_keys(by, items, scope)
     called = dict(zip(map(name_of, by), groups, strict=False))
     named: dict[str, Aggregate] = {}
@@ -260,14 +261,12 @@ def read_statement(
                     marks[alias] = read_marks(part.expressions, sets, called)
                 else:
                     named[alias] = aggregate(part, context)
-    if not named:
-        code = "tables.sql_distinct_rows" if select.args.get("distinct") else "tables.sql_shows_rows"
-        raise Refused(code)
     table = scope.table
     computed = {name: expression for name, (_, expression) in groups.items()}
     check_columns("keys", keys, list_columns(scope) | set(groups) | {text for text, _ in groups.values()})
     check_grouped(keys or {}, groups)
     public = find_public(select, groups, dict(keys or {}), scope)
+    named = named or _count_groups(groups, public)
     listed = public if isinstance(public, dict) else {}
     check_shared({name: key for name, key in groups.items() if name not in listed}, scope)
     asked = table.group_by(keys=public, **computed) if computed else table
@@ -302,6 +301,23 @@ def read_statement(
     )
     check_statement.rehearse({name: type_of(expression, scope.schema) for name, expression in computed.items()})
     return check_statement
+
+
+def _list_distinct(select: exp.Select, items: list[tuple[str, exp.Expression]]) -> list[exp.Expr]:
+    """What SELECT DISTINCT groups by where it shows no aggregate: everything that it shows."""
+    if not select.args.get("distinct") or any(is_aggregate(part) for _, node in items for part in node.walk()):
+        return []
+    return [node.copy() for _, node in items]
+
+
+def _count_groups(groups: Mapping[str, object], public: object) -> dict[str, Aggregate]:
+    """What SELECT DISTINCT and GROUP BY alone ask for: a group from the data is shown where its noisy count is large.
+
+    Listed groups are shown whatever their counts are, so their names alone would say nothing.
+    """
+    if not groups or isinstance(public, dict):
+        raise Refused("tables.sql_distinct_rows" if groups else "tables.sql_shows_rows")
+    return {"rows of the group": count()}
 
 
 def _read_rows(select: exp.Select, tables: Mapping[str, object]) -> Scope:

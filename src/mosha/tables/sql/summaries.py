@@ -9,7 +9,10 @@ from sqlglot import exp
 
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.person_steps import Summary, SummaryColumn, SummaryKind
+from mosha.core.unit import Person
+from mosha.tables.declaration import Declaration
 from mosha.tables.sql.aggregate import is_aggregate
+from mosha.tables.sql.query_range import Range, find_range
 from mosha.tables.sql.scalar import Refused, name_of, scalar
 from mosha.tables.sql.scope import Scope
 
@@ -44,14 +47,18 @@ def summarize(select: exp.Select, scope: Scope, attach: Attach | None = None) ->
     known = {name_of(node): name for node, name in zip(wanted, keys, strict=True)} | found
     visible: dict[str, str] = {}
     computed: dict[str, Expression] = {}
+    ranges: dict[str, Range] = {}
     for said, node in items:
         title = said or name_of(node).lower()
-        expression = scalar(_replace_known(node, known), _with_plan_names(scope))
+        inner = _replace_known(node, known)
+        expression = scalar(inner, _with_plan_names(scope))
         if isinstance(expression, Column):
             visible[title] = expression.name
-        else:
-            visible[title] = f"{title} of the summary"
-            computed[visible[title]] = expression
+            continue
+        name = visible[title] = f"{title} of the summary"
+        computed[name] = expression
+        if (found_range := _find_range(inner, _with_plan_names(scope))) is not None:
+            ranges[name] = found_range
     if having is not None:
         condition = _replace_known(having.this, known)
         if attach is not None and condition.find(exp.Select):
@@ -59,7 +66,9 @@ def summarize(select: exp.Select, scope: Scope, attach: Attach | None = None) ->
             scope = replace(attached.where(scalar(condition, attached)), names=scope.names)
         else:
             scope = scope.where(scalar(condition, _with_plan_names(scope)))
-    return replace(scope.compute(computed), names={"": visible})
+    return replace(
+        scope.compute(computed), names={"": visible}, declared=scope.declared.beside(Declaration(ranges=ranges))
+    )
 
 
 def make_summary(
@@ -81,18 +90,21 @@ def make_summary(
         raise Refused("tables.sql_summary_of_person", person=str(person))
     names: dict[str, str] = {}
     columns: dict[str, SummaryColumn] = {}
+    ranges: dict[str, Range] = {}
     for node in shown:
         for part in node.walk(prune=_is_closed):
             if is_aggregate(part) and name_of(part) not in names:
                 names[name_of(part)] = title = f"aggregate {len(names) + 1} of the summary"
                 columns[title] = _read_aggregate(part, scope)
+                if (found := _find_aggregate_range(part, columns[title].kind, scope)) is not None:
+                    ranges[title] = found
     by = tuple(dict.fromkeys([*keys, *([person] if person is not None else [])]))
     relation = Summary(scope.compute(computed).relation, by, columns)
     there = set(by)
     implied = {key: tag for key, tag in scope.implied.items() if there.issuperset(key)}
     new = replace(
-        scope, relation=relation, names={"": {}}, declared=scope.declared.rename({name: name for name in by}),
-        implied=implied, persons=scope.persons & there,
+        scope, relation=relation, names={"": {}}, implied=implied, persons=scope.persons & there,
+        declared=scope.declared.rename({name: name for name in by}).beside(Declaration(ranges=ranges)),
     )  # fmt: skip
     return new, keys, names
 
@@ -115,6 +127,25 @@ def _read_aggregate(node: exp.Expr, scope: Scope) -> SummaryColumn:
     if kind is None or isinstance(inner, exp.Distinct) or node.expressions:
         raise Refused("tables.sql_summary_aggregate", text=name_of(node))
     return SummaryColumn(kind, scalar(inner, scope))
+
+
+def _find_aggregate_range(node: exp.Expr, kind: SummaryKind, scope: Scope) -> Range | None:
+    """The range of a summary of one person's rows: a person counts for no more rows than the unit says."""
+    unit = scope.base.unit if scope.base is not None else None
+    rows = unit.at_most if isinstance(unit, Person) else None
+    if kind in {"count", "distinct"}:
+        return None if rows is None else (0, rows)
+    found = _find_range(node.this, scope)
+    if found is None or kind != "sum":
+        return found
+    return None if rows is None else (min(0, found[0] * rows), max(0, found[1] * rows))
+
+
+def _find_range(node: exp.Expression, scope: Scope) -> Range | None:
+    def known(part: exp.Expression) -> Range | None:
+        return scope.declared.ranges.get(scope(part)) if isinstance(part, exp.Column) else None
+
+    return find_range(node, known)
 
 
 def _find_item(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
