@@ -142,10 +142,10 @@ def _find_aggregate_range(node: exp.Expr, kind: SummaryKind, scope: Scope) -> Ra
 
 
 def _find_range(node: exp.Expression, scope: Scope) -> Range | None:
-    def known(part: exp.Expression) -> Range | None:
+    def find_known(part: exp.Expression) -> Range | None:
         return scope.declared.ranges.get(scope(part)) if isinstance(part, exp.Column) else None
 
-    return find_range(node, known)
+    return find_range(node, find_known)
 
 
 def _find_item(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
