@@ -316,7 +316,8 @@ def _count_groups(groups: Mapping[str, object], public: object) -> dict[str, Agg
     Listed groups are shown whatever their counts are, so their names alone would say nothing.
     """
     if not groups or isinstance(public, dict):
-        raise Refused("tables.sql_distinct_rows" if groups else "tables.sql_shows_rows")
+        code = "tables.sql_distinct_rows" if groups else "tables.sql_shows_rows"
+        raise Refused(code)
     return {"rows of the group": count()}
 
 
