@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,14 @@ class Marginals(Shown):
             "synth.unknown_column", parameter="column", column=name, columns=[c.name for c in self.columns]
         )
 
+    @cached_property
+    def _asked(self) -> frozenset[frozenset[int]]:
+        return frozenset(frozenset(one) for one in self.sets)
+
     def _find_columns(self, names: Sequence[str]) -> tuple[int, ...]:
         chosen = tuple(self._place(name) for name in names)
-        if not any(set(chosen) <= set(one) for one in self.sets):
+        wanted = frozenset(chosen)
+        if wanted not in self._asked and not any(wanted <= one for one in self._asked):
             raise InvalidParameter("synth.not_measured", parameter="columns", columns=list(names))
         return chosen
 
