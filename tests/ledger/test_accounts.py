@@ -232,3 +232,14 @@ def test_hundreds_of_blocks_are_paid_at_once(ledger):
     assert year.open(asking(unit=mosha.Reading()), key="k").step(None).value == 3
     assert visits.spent == 1.0
     assert ledger.verify().ok
+
+
+def test_an_account_that_is_used_up_has_nothing_left():
+    """It had 5.551e-17, which cards, receipts and refusals showed."""
+    account = mosha.Ledger.memory().account("a", unit=mosha.Row(), epsilon=2)
+    table = mosha.protect({"x": [1]}, unit=mosha.Row(), account=account)
+    table.count().release(epsilon=0.5)
+    for _ in range(10):
+        table.count().release(epsilon=0.15)
+    assert account.remaining == 0
+    assert ", 0 left" in str(account)

@@ -438,3 +438,18 @@ def test_two_handles_of_one_account_pay_once_together(tmp_path):
         report.run()
         assert 0.99 < tables[0].account.spent <= 1
         assert len({receipt.entry for receipt in report.run().receipts}) == 1
+
+
+def test_a_question_whose_bound_is_bought_stands_in_a_report_without_a_bar_ahead():
+    """It was refused: nobody can forecast its bar, and a report asked for one where none was wished."""
+    unit = mosha.Person("who")
+    account = mosha.Ledger.memory().account("a", unit=unit, epsilon=2)
+    table = mosha.protect(
+        {"who": [n % 50 for n in range(150)], "x": [float(n % 9) for n in range(150)]}, unit=unit, account=account
+    )
+    report = mosha.Report("Visits", epsilon=1, period="year").add("rows", table.count())
+    report = report.add("mean", table.mean("x", between="automatic"))
+    assert str(report.forecast()).count("\N{EN DASH}") == 4  # neither a wish nor a bar for either
+    assert report.run(on="2026")["rows"].error(0.95)["count"][0] > 0
+    with pytest.raises(mosha.errors.InvalidParameter):
+        mosha.Report("Visits", epsilon=1, period="year").add("rows", table.count(), within=20).forecast()

@@ -151,10 +151,14 @@ class Rule(ABC):
         """How much of delta there is for events that carry one, as it was opened: for people."""
 
     def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
-        """What a release with so many units of delta may still cost, as a number of the measure, rounded down."""
+        """What a release with so many units of delta may still cost, as a number of the measure, rounded down.
+
+        What the rounding of floats leaves over of a limit that is used up is nothing.
+        """
         if spent.delta + delta > self.limits(way)[0].delta:
             return 0.0
-        return max(0.0, round_down(Fraction(self.amount_limit) - Fraction(spent.amount, UNIT)))
+        left = round_down(Fraction(self.amount_limit) - Fraction(spent.amount, UNIT))
+        return left if left > self.amount_limit * 2.0**-49 else 0.0
 
     def price(self, event: Event) -> Price:
         """What `event` costs under this rule; Unpriced where it cannot be paid at all.

@@ -32,6 +32,9 @@ __all__ = [
     "TOTAL", "GraphPart", "MarginsPart", "Part", "ReadyPart", "StreamWish", "TablePart", "Wish", "WishWords",
 ]  # fmt: skip
 
+BOUGHT_LATER = {"tables.forecast_needs_at_most", "tables.forecast_needs_range"}
+"""Codes of what nobody can say before a release: bounds and ranges that it buys itself."""
+
 TOTAL = "∑"
 """In place of a key: all of them together."""
 
@@ -162,7 +165,12 @@ class TablePart(Part):
 
     def width(self, budget: Budget) -> float:
         plan = self.question.plan_release(budget)
-        bars = plan.errors(plan.assume(Guess(self.wish.rows, None, {})), self.wish.confidence)
+        try:
+            bars = plan.errors(plan.assume(Guess(self.wish.rows, None, {})), self.wish.confidence)
+        except InvalidParameter as error:
+            if self.wish.within is None and error.code in BOUGHT_LATER:  # its bar is known when it is answered
+                return math.inf
+            raise
         return max((float(np.max(bar)) for bar in bars.values() if len(bar)), default=math.inf)
 
 

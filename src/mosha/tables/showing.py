@@ -258,7 +258,10 @@ def _describe_groups(names: Sequence[str], only: Sequence[object] | None) -> str
 def _describe_unit(unit: Unit) -> list[tuple[str, str]]:
     facts = [(say("core.shown_hidden"), unit.describe())]
     most = getattr(unit, "at_most", None)
-    return [*facts, (say("core.shown_limit"), say("core.shown_at_most", rows=most))] if most is not None else facts
+    if most is None:
+        return facts
+    said = say("core.shown_at_most_one") if most == 1 else say("core.shown_at_most", rows=most)
+    return [*facts, (say("core.shown_limit"), said)]
 
 
 def _describe_account(account: Account | None) -> str:

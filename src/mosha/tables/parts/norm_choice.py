@@ -286,10 +286,10 @@ def _add_share(said: Phrase, cut: float, most: float) -> Phrase:
     """The same words, and what share the bound cuts."""
     if cut <= 0 and most <= 0:
         return said
-    about = f"{cut / (1 + cut):.1%}"
+    about = f"{100 * cut / (1 + cut):.2g}%"
     if most <= 1.5 * cut:
         return make_note("tables.note_cut", said=said, about=about)
-    return make_note("tables.note_cut_slowly", said=said, about=about, most=f"{most / (1 + most):.1%}")
+    return make_note("tables.note_cut_slowly", said=said, about=about, most=f"{100 * most / (1 + most):.2g}%")
 
 
 def name_bound(kind: Literal["rows", "groups", "values"], count: str) -> Phrase:
