@@ -122,18 +122,25 @@ def test_a_line_that_cannot_be_read_is_not_told_by_the_number_of_rows(tmp_path, 
 
 def test_the_number_of_rows_is_public_only_where_nothing_that_a_row_holds_decides_whether_it_is_one(tmp_path):
     import duckdb
+    import polars as pl
+    from pyarrow import dataset
 
     pa.parquet.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "t.parquet")
     with duckdb.connect(str(tmp_path / "t.duckdb")) as made:
         made.execute("CREATE TABLE t AS SELECT range AS x FROM range(9)")
         made.execute("CREATE VIEW v AS SELECT * FROM t WHERE x > 4")
     (tmp_path / "t.jsonl").write_text('{"x": 1}\n{"x": \n')
+    (tmp_path / "t.csv").write_text("x\n1\n2\n")
     opened = {
         "parquet": mosha.protect(tmp_path / "t.parquet", unit=ONE),
         "table": mosha.protect(tmp_path / "t.duckdb", table="t", unit=ONE),
         "view": mosha.protect(tmp_path / "t.duckdb", table="v", unit=ONE),
         "lines": mosha.protect(tmp_path / "t.jsonl", unit=ONE, schema={"x": "integer"}),
+        "frame": mosha.protect(pl.DataFrame({"x": [1, 2, 3]}), unit=ONE),
+        "lazy frame": mosha.protect(pl.LazyFrame({"x": [1, 2, 3]}).filter(pl.col("x") > 1), unit=ONE),
+        "text of a lazy frame": mosha.protect(pl.scan_csv(tmp_path / "t.csv"), unit=ONE),
+        "text of a data set": mosha.protect(dataset.dataset(tmp_path / "t.csv", format="csv"), unit=ONE),
     }
     price = {name: t.count().measurement(Budget(epsilon=0.5)).event for name, t in opened.items()}
     free = {name for name, event in price.items() if mosha.accounting.epsilon(event, 0) == 0}
-    assert free == {"parquet", "table"}
+    assert free == {"parquet", "table", "frame"}

@@ -144,14 +144,15 @@ class DuckDB(Engine):
         self._ask(self.dialect.sql(select([exp.Star()], origin()).limit(0)), problem)
         return LocalSource(self, fields, (), origin, form=partial(files_version, place))
 
-    def frame(self, frame: object) -> LocalSource:
-        """A pandas, Polars or Arrow table, read in place."""
+    def frame(self, frame: object, *, whole: bool = True) -> LocalSource:
+        """A pandas, Polars or Arrow table, read in place; `whole` is said as of a `LocalSource`."""
         problem = DataError("connect.not_a_table", kind=type(frame).__name__, spent="nothing")
         with self._lock:
             self._frames += 1
             name = f"frame_{self._frames}"
         check_frame(frame)
-        frame, texts, apart = settle_frame(frame)
+        given = frame
+        frame, texts, apart = settle_frame(given)
         self._run_silently(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem, texts)
@@ -163,9 +164,9 @@ class DuckDB(Engine):
         size = len(frame) if hasattr(frame, "__len__") else None
         form = None if frozen else partial(tell_columns, frame)
         version = lambda: "frozen" if frozen else None
-        source = LocalSource(
-            self, fields, skipped, origin, size, version, form=form, is_empty=self._is_empty if frozen else None
-        )
+        look = self._is_empty if frozen else None
+        whole = whole and frame is given  # what a lazy frame or a reader of text leaves out nobody knows
+        source = LocalSource(self, fields, skipped, origin, size, version, form=form, is_empty=look, whole=whole)
         weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
         return source
 

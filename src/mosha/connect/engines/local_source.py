@@ -26,6 +26,7 @@ class LocalSource(Source):
     """A table that DuckDB reads: `origin` builds its FROM clause.
 
     `rows` is its size where that is cheap to know; `version` tells its present state, None where that cannot be told.
+    Of a table that is not `whole`, rows may have been left out for what they hold: it is what a plan or a reader gave.
     """
 
     origin: Callable[[], Node] = exp.Null
@@ -35,11 +36,12 @@ class LocalSource(Source):
     form: Callable[[], str | None] | None = None
     is_empty: Callable[[str], bool] | None = None  # whether a statement has no rows
     facts: dict[str, bool] = field(default_factory=dict)  # which keys are unique, by statement and version
+    whole: bool = True
 
     @property
     def keeps_every_row(self) -> bool:
         """Of a frame, a Parquet file or a stored table, whose size is known without a look at what rows hold."""
-        return self.rows is not None
+        return self.whole and self.rows is not None
 
     def learn_unique(self, names: Sequence[str]) -> None:
         version = self.version()

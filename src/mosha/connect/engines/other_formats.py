@@ -84,7 +84,7 @@ def _starts_as_sqlite(path: Path) -> bool:
 def open_other(engine: DuckDB, place: str, kind: str, *, table: str | None, columns: Sequence[str]) -> LocalSource:
     """The table in a file of one of these formats."""
     if kind in {"delta", "iceberg"}:
-        return engine.frame(_open_lake(place, kind))
+        return engine.frame(_open_lake(place, kind), whole=False)
     if kind == "sqlite":
         problem = False
         try:

@@ -15,9 +15,9 @@ def keeps_rows(relation: Relation) -> bool:
 
     Guarantee:
         A table as it is has this where a row is one row whatever it holds (`Source.keeps_every_row`): a line of a CSV
-        file with too many cells is none, and what a view leaves out nobody knows. A computed column neither adds nor
-        drops a row; a left join with a public table cut to one row for each key gives each row exactly once
-        (`PublicJoin`). So tables of equally many rows give equally many. All other steps are taken to lose it.
+        file with too many cells is none, and what a view or a lazy frame leaves out nobody knows. A computed column
+        neither adds nor drops a row; a left join with a public table cut to one row for each key gives each row exactly
+        once (`PublicJoin`). So tables of equally many rows give equally many. All other steps are taken to lose it.
 
     >>> from mosha.connect import col, private, source
     >>> visits = private(source({"days": [3, None]}))
