@@ -18,6 +18,7 @@ from mosha.connect.engines import spark
 from mosha.connect.engines.asking import stop_at
 from mosha.tables import Budget, protect
 from tests.connect import cluster
+from tests.server.house import opened
 from tests.spark import SETTINGS
 
 SLOW = "SELECT count(*) AS who FROM range(1000000000000) WHERE sha2(CAST(id AS STRING), 256) < '0'"  # needs no memory
@@ -43,12 +44,39 @@ def tell_error(work):
     return None
 
 
+def serve(url, folder):
+    """What Mosha's server answers about a table of the catalogue, and what it says of one that is not there."""
+    os.environ["VISITS_OF_SPARK"] = url
+    columns = {"who": "integer", "ward": "text", "days": "real"}
+    unit = {"person": "who", "at_most": 30}
+    source = {"url": "env:VISITS_OF_SPARK", "table": "visits_of_spark"}
+    with opened(folder / "server") as place:
+        absent = place.call("wang", "POST", "/sources/columns", {"source": source | {"table": "nowhere"}})
+        found = place.call("wang", "POST", "/sources/columns", {"source": source})
+        dataset = {"name": "spark", "source": source, "title": "Visits", "promise": {"epsilon": 50.0}}
+        made = place.call("wang", "POST", "/datasets", dataset | {"declaration": {"unit": unit, "columns": columns}})
+        signed = place.call("zhao", "POST", "/datasets/spark/countersign", {})
+        grant = {"principal": "li", "epsilon": 45.0, "expires": "2099-01-01"}
+        granted = place.call("wang", "POST", "/datasets/spark/grants", grant)
+        steps = [found.status_code, made.status_code, signed.status_code, granted.status_code]
+        if steps != [200, 201, 200, 201]:
+            return {"steps": steps, "said": [found.text, made.text, signed.text, granted.text]}
+        asked = place.answer("li", "SELECT COUNT(*) AS n FROM spark", key="one", epsilon=40.0, dataset="spark")
+        return {"columns": found.json(), "absent": absent.json()["code"], "answer": asked}
+
+
 def main(folder):
     from pyspark import SparkContext
 
     session = begin(folder)
     frame = session.read.parquet(str(folder / "visits.parquet"))
-    told = {"answers": {name: cluster.answer(question) for name, question in cluster.questions(frame)}}
+    frame.write.saveAsTable("visits_of_spark")
+    url = f"sc://{session.client._builder.endpoint}"
+    typed = protect(url, table="visits_of_spark", unit=mosha.Row(), schema={"columns": {"days": "real"}}).count()
+    told = {"by address": typed.measurement(Budget(epsilon=50)).step(None, None, None, mosha.noise.secure())[0]}
+    told["nobody"] = tell_error(lambda: protect("sc://127.0.0.1:9", table="x", unit=mosha.Row()))
+    told["served"] = serve(url, folder)
+    told |= {"answers": {name: cluster.answer(question) for name, question in cluster.questions(frame)}}
     slow = protect(session.sql(SLOW), unit=mosha.Row()).count().measurement(Budget(epsilon=1))
 
     def ask_with_deadline(seconds):

@@ -30,3 +30,19 @@ def test_a_deadline_breaks_a_question_off_and_the_session_goes_on(told):
 def test_a_server_that_is_gone_is_not_waited_for_beyond_the_deadline(told):
     """The client asks a server that was killed again and again, for ten minutes and more."""
     assert told["gone"] == ["DeadlineExceeded", "connect.deadline", True]
+
+
+def test_a_table_is_opened_by_the_address_of_its_server_and_its_name(told):
+    """With types of a declaration, which made the table let go of its view. Noise of scale 1/50: false alarm e^-50."""
+    (channels,) = told["by address"]["parts"][0]["channels"]
+    assert abs(channels[0] - 900) < 1
+    assert told["nobody"] == ["SourceUnavailable", "connect.spark_no_answer", True]
+
+
+def test_a_table_of_spark_is_registered_and_asked_behind_the_server(told):
+    """The noise has scale 30/40: it strays by 60 with a chance of e^-80."""
+    assert told["served"].keys() == {"columns", "absent", "answer"}, told["served"]
+    assert told["served"]["answer"]["state"] == "answered", told["served"]
+    assert abs(told["served"]["answer"]["answer"]["rows"][0][0] - 900) < 60
+    assert {"who", "ward", "days"} <= set(str(told["served"]["columns"]).replace("'", " ").split())
+    assert told["served"]["absent"] == "server.source_unreadable"

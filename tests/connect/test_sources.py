@@ -366,7 +366,7 @@ def test_what_is_absent_or_broken_is_refused(tmp_path):
     for nothing in (None, 5, [1], object()):
         assert "no table that Mosha can read" in refused(DataError, nothing)
     assert "must be a list of values" in refused(DataError, {"a": 1})  # a dict of columns is a table
-    assert "only postgresql:// and mariadb://" in refused(InvalidParameter, "s3://bucket/key.parquet")
+    assert "only postgresql://, mariadb:// and sc://" in refused(InvalidParameter, "s3://bucket/key.parquet")
 
 
 def test_a_parquet_file_that_breaks_after_it_was_opened_fails_without_a_word_of_it(tmp_path):

@@ -18,11 +18,13 @@ from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
 
-__all__ = ["local", "source"]
+__all__ = ["SERVERS", "local", "source"]
 
 DATABASES = {".duckdb", ".ddb", ".db"}
 POSTGRESQL = ("postgresql://", "postgres://")
 MARIADB = ("mariadb://", "mysql://")
+SPARK = ("sc://",)  # Spark Connect
+SERVERS = POSTGRESQL + MARIADB + SPARK
 
 
 @cache
@@ -54,7 +56,8 @@ def source(
 
     Args:
         data: a path (CSV, Parquet, JSON lines, Excel, SQLite, DuckDB, a Delta or Iceberg folder), a postgresql:// or
-            mariadb:// URL, a pandas, Polars or Arrow table, a dict of columns, a Spark DataFrame, or a Source.
+            mariadb:// URL or that of a Spark server (sc://), a pandas, Polars or Arrow table, a dict of columns, a
+            DataFrame of Spark, or a Source.
         table: the table's name, for databases; the sheet's, for Excel.
         encoding: of a CSV file, where it is not UTF-8: "gbk", "big5", "latin-1". Such a file is read into memory.
         columns: of JSON lines, which have no header; `protect` takes them from the declaration.
@@ -118,10 +121,10 @@ def _open_encoded(place: str, table: str | None, separator: str | None, encoding
 
 
 def _place(place: str, table: str | None, text: dict[str, Any], engine: Engine | None) -> Source:
-    database = place.startswith(POSTGRESQL + MARIADB) or Path(place).suffix.lower() in DATABASES
+    database = place.startswith(SERVERS) or Path(place).suffix.lower() in DATABASES
     if database and (text["separator"] is not None or text["multiline"]):
         raise InvalidParameter("connect.option_for_csv", parameter="separator")
-    if place.startswith(POSTGRESQL + MARIADB):
+    if place.startswith(SERVERS):
         return _open_server(place, table)
     if "://" in place:
         raise InvalidParameter("connect.unknown_url", parameter="source")
@@ -142,6 +145,12 @@ def _open_server(place: str, table: str | None) -> Source:
         from mosha.connect.engines.postgresql import PostgreSQL  # noqa: PLC0415
 
         return PostgreSQL.at(place).table(table)
+    if place.startswith(SPARK):
+        if table is None:
+            raise InvalidParameter("connect.spark_needs_table", parameter="table")
+        from mosha.connect.engines.spark import Spark  # noqa: PLC0415
+
+        return Spark.at(place).catalogue_table(table)
     if table is None:
         raise InvalidParameter("connect.mariadb_needs_table", parameter="table")
     from mosha.connect.engines.mariadb import MariaDB  # noqa: PLC0415

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import uuid
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from sqlglot import exp
 
@@ -18,11 +21,11 @@ from mosha.connect.engines.source import BATCH, Columns, Engine, plain_columns
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
 from mosha.connect.plan.aggregation import Question
-from mosha.connect.plan.source import Field, Source
+from mosha.connect.plan.source import FRAME, Field, Source
 from mosha.connect.sql.dialect import Kind, Node, Read, binary, call, cast, choose, column, number, read_within, text
 from mosha.connect.sql.spark_dialect import SPARK
 from mosha.connect.sql.statement import Query
-from mosha.core.errors import DataError, Interrupted, SourceUnavailable
+from mosha.core.errors import DataError, Interrupted, MissingExtra, MoshaError, SourceUnavailable
 from mosha.core.private_log import note_privately
 
 __all__ = ["Spark", "SparkTable"]
@@ -30,19 +33,36 @@ __all__ = ["Spark", "SparkTable"]
 T = TypeVar("T")
 _views = itertools.count(1)
 DAY = 86_400_000_000
+PORT = 15002  # of Spark Connect, where an address names none
 GRACE = 20.0  # seconds after a deadline in which a server on another machine may say that it has stopped
 LOST = frozenset({"Py4JNetworkError", "SparkConnectGrpcException", "RetriesExceeded", "_InactiveRpcError"})
 """What Python raises where the session is gone; troubles with a question have kinds of their own."""
 
 
+class View:
+    """A temporary view of a session: dropped when no table reads it any more."""
+
+    def __init__(self, session: Any, frame: Any) -> None:
+        self.name = f"mosha_frame_{next(_views)}"
+        frame.createOrReplaceTempView(self.name)
+        weakref.finalize(self, _forget, session, self.name)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkTable(Source):
-    """A DataFrame under the name of a temporary view."""
+    """A DataFrame under the name of a temporary view; tables made of this one, with other types say, share the view."""
 
-    view: str = ""
+    view: View | None = None
+    named: str = ""
+
+    @property
+    def origin_name(self) -> str:
+        """The table of a catalogue; frames have one name, all of them."""
+        return self.named or FRAME
 
     def table(self, name: str) -> Node:
-        this = exp.Table(this=exp.Identifier(this=self.view, quoted=True))
+        assert self.view is not None
+        this = exp.Table(this=exp.Identifier(this=self.view.name, quoted=True))
         return exp.alias_(this, name, table=True, quoted=True, copy=False)
 
 
@@ -69,18 +89,39 @@ class Spark(Engine):
             cls._known = {**cls._known, id(session): cls(session)}
         return cls._known[id(session)]
 
+    @classmethod
+    @cache
+    def at(cls, place: str) -> Spark:
+        """The engine of a Spark server that is asked over the network (`sc://host:port`)."""
+        problem: MoshaError
+        try:
+            from pyspark.sql import SparkSession  # noqa: PLC0415  (an extra)
+
+            _knock(place)
+            session = SparkSession.builder.remote(place).create()
+            warn_if_untried("Spark", str(session.version))
+            return cls(session)
+        except ImportError:
+            problem = MissingExtra("spark", needed_for="Spark Connect (`pip install 'pyspark[connect]'`)")
+        except Exception as error:  # noqa: BLE001  (of grpc, of pyspark, of an address that is none)
+            note_privately("Spark", error)
+            problem = SourceUnavailable("connect.spark_no_answer", spent="nothing")
+        raise problem
+
+    def catalogue_table(self, name: str) -> SparkTable:
+        """A table of the session's catalogue."""
+        found = self._run_silently(lambda: self.frame(self._session.table(name)), rows=False)
+        return replace(found, named=name)
+
     def frame(self, frame: Any) -> SparkTable:
         """The frame as a view whose columns are numbered: Spark would read `${...}` in their names, and fold case."""
-        name = f"mosha_frame_{next(_views)}"
         columns = [(field.name, field.dataType) for field in frame.schema.fields]
         if twice := [title for title, count in Counter(title for title, _ in columns).items() if count > 1]:
             raise DataError("connect.same_column_twice", column=twice[0], spent="nothing")
-        frame.toDF(*(f"c{i}" for i in range(len(columns)))).createOrReplaceTempView(name)
         read = [(title, _number_field(i, _field(title, kind))) for i, (title, kind) in enumerate(columns)]
         fields = tuple(field for _, field in read if field is not None)
-        source = SparkTable(self, fields, tuple(title for title, field in read if field is None), name)
-        weakref.finalize(source, _forget, self._session, name)
-        return source
+        view = View(self._session, frame.toDF(*(f"c{i}" for i in range(len(columns)))))
+        return SparkTable(self, fields, tuple(title for title, field in read if field is None), view)
 
     def run(self, found: list[Query], question: Question) -> list[Columns]:
         def collect() -> list[Columns]:
@@ -158,7 +199,9 @@ class Spark(Engine):
             except (OSError, EOFError) as error:
                 note_privately("Spark", error)
                 lost = True
-            except Exception as error:  # noqa: BLE001  (py4j and pyspark raise many kinds; none of their words go on)
+            except Exception as error:  # py4j and pyspark raise many kinds; none of their words go on
+                if isinstance(error, MoshaError) and not rows:  # ours, about names and types
+                    raise
                 note_privately("Spark", error)
                 lost = type(error).__name__ in LOST
             late = struck()
@@ -171,6 +214,12 @@ class Spark(Engine):
         if not rows:
             raise DataError("connect.spark_refused", spent="nothing")
         raise DataError("connect.spark_failed")
+
+
+def _knock(place: str) -> None:
+    """Raise where nobody listens: Spark's own client would go on asking for ten minutes."""
+    address = urlsplit(place)
+    socket.create_connection((address.hostname or "", address.port or PORT), timeout=GRACE).close()
 
 
 def _forget(session: Any, name: str) -> None:

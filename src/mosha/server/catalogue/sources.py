@@ -18,7 +18,7 @@ from mosha.server.settings import Settings
 
 __all__ = ["check_source", "hash_source", "open_place"]
 
-DATABASES = ("postgresql://", "postgres://")
+DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "sc://")
 
 
 def check_source(said: Mapping[str, Any], settings: Settings) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Worker:
         return self._tables[name]
 
     def _with_engine(self, place: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        if place.startswith(("postgresql://", "postgres://")):
+        if "://" in place:
             return dict(options)
         if self._engine is None:
             from mosha.connect.engines.duckdb import DuckDB  # noqa: PLC0415
