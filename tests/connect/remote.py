@@ -29,6 +29,7 @@ def begin(folder):
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    os.environ["SPARK_TESTING"] = "1"  # a free port, and not the one that all such servers have
     own = {"spark.driver.memory": "700m", "spark.sql.warehouse.dir": str(folder), "spark.local.dir": str(folder)}
     builder = SparkSession.builder.remote("local[1]")
     for name, value in {**SETTINGS, **own}.items():

@@ -7,7 +7,7 @@ import pytest
 from mosha.core.errors import MoshaError
 from mosha.server.settings import read_settings
 from mosha.server.work.slots import FAILED
-from tests.server.house import BY_WARD, COUNT, LONG, opened
+from tests.server.house import BY_WARD, COUNT, opened
 
 
 def test_1_nothing_is_computed_from_rows_before_payment(house):
@@ -70,11 +70,14 @@ def test_5_an_empty_result_costs_what_any_result_costs_and_is_no_error(house):
     assert house.service.ledger.account("visits/li").spent == pytest.approx(before + 0.01)
 
 
+DEADLINE = 45.0  # seconds, which the test waits for, and in which a busy machine counts the rows of a small table
+
+
 @pytest.mark.parametrize("timing", ["fixed", "ladder"])
 def test_6_failures_appear_at_the_same_tick_as_answers(tmp_path, timing, monkeypatch):
-    """Nobody waits here for the moment itself: it is written down when the work has ended."""
+    """The moment is written down when it has come."""
     with opened(tmp_path, workers=2) as house:
-        house.time_ends(timing, LONG)
+        house.time_ends(timing, DEADLINE)
         good = house.ask("li", key="good", epsilon=0.01).json()["id"]
         after = [house.wait_for_end(good)]
         monkeypatch.setattr(house.service.slots, "_end_of", lambda *_: ("failed", FAILED))
@@ -83,9 +86,9 @@ def test_6_failures_appear_at_the_same_tick_as_answers(tmp_path, timing, monkeyp
         find = "SELECT outcome FROM requests WHERE id = ?"
         assert [house.service.database.row(find, one)["outcome"] for one in (good, bad)] == ["answered", "failed"]
         if timing == "fixed":
-            assert after == [LONG * 1e6, LONG * 1e6]
+            assert after == [DEADLINE * 1e6] * 2
         else:  # which rung it is depends on how busy the machine is
-            assert set(after) <= {min(2**rung, LONG) * 1e6 for rung in range(10)}
+            assert set(after) <= {min(2**rung, DEADLINE) * 1e6 for rung in range(10)}
 
 
 def test_8_a_question_changes_nobody_else(house):

@@ -191,7 +191,7 @@ def test_a_deadline_in_the_look_is_unpaid_and_one_in_the_answer_counts_and_can_b
     run = engine._plans.run
     with monkeypatch.context() as patch:
         patch.setattr(engine._plans, "run", lambda statement: run(slow))
-        with pytest.raises(errors.DeadlineExceeded, match="same key asks once more"):
+        with pytest.raises(errors.DeadlineExceeded, match="key='k' asks once more"):
             visits.count().release(epsilon=1, key="k", deadline=1.5)
     assert (visits.account.spent, visits.account.failures) == (1.0, 1)
     assert visits.count().release(epsilon=1, key="k", deadline=60).columns

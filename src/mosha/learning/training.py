@@ -377,19 +377,16 @@ def begin(
     try:
         check_precision(engine)
         check_optimizer(optimizer, engine)
-        layout = examples.layout
-        losses = make_losses(loss, autocast, layout, augment)
+        losses = make_losses(loss, autocast, examples.layout, augment)
         plan = fit_memory(plan, engine, losses, examples.shapes)
         if kept is not None:
             kept.check(plan, key, engine.model, optimizer)
-        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.rows_of_unit, targets=layout.targets)
+        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.rows_of_unit, targets=examples.layout.targets)
         gradients = Gradients(plan, engine, losses)
         team.share_model(engine.model)
         gradients.reduce = team.reduce if team.size > 1 else None
         data = (examples, Sampler(plan, examples.units))
-        run = None
-        if account is not None:
-            run = account.open(gradients.measurement(keyed=key is not None), key=key)
+        run = None if account is None else account.open(gradients.measurement(keyed=key is not None), key=key)
         training = Training(
             gradients, optimizer, run, data, team=team, key=key, checkpoint=kept, audit=audit, progress=progress
         )
