@@ -216,7 +216,7 @@ def test_a_deadline_and_a_view_that_is_gone_on_spark(spark_session, monkeypatch)
         with pytest.raises(mosha.errors.DeadlineExceeded, match="asks once more"):
             table.count().release(epsilon=1, deadline=3)
     assert (account.spent, account.failures) == (1.0, 1)
-    spark_session.catalog.dropTempView(table.relation.source.view)
+    spark_session.catalog.dropTempView(table.relation.source.view.name)
     with pytest.raises(mosha.errors.DataError, match="Nothing was spent"):
         table.count().release(epsilon=1)
     assert (account.spent, account.failures) == (1.0, 1)
