@@ -329,3 +329,29 @@ def test_a_loss_that_writes_into_what_the_model_gave_is_no_mixing():
         return F.cross_entropy(output.mul_(2), target, reduction="none")
 
     look_a_few_times(nn.Linear(4, 2), loss)
+
+
+class Judge(nn.Module):
+    """A model that is given the labels, as those of transformers are, and answers with losses."""
+
+    def __init__(self, loss):
+        super().__init__()
+        self.layer, self.loss = nn.Linear(3, 2), loss
+
+    def forward(self, inputs, labels):
+        return self.loss(self.layer(inputs), labels)
+
+
+@pytest.mark.parametrize("loss", [by_class_frequency, balanced, separate])
+def test_a_model_that_is_given_the_labels_is_asked_again_for_other_labels(loss, account):
+    """Its first answer would hold the frequencies of the first labels, whatever the labels become."""
+    model = Judge(loss)
+    loader = DataLoader(TensorDataset(torch.randn(40, 3), torch.randint(2, (40,))), batch_size=20)
+    parts = (model, torch.optim.SGD(model.parameters(), lr=0.1), loader)
+    shown = {"plan": PLAN, "account": account, "forward": lambda model, batch: model(*batch)}
+    if loss is separate:
+        learning.private(*parts, **shown)[1].close()
+        return
+    with pytest.raises(DataError, match="mixes"):
+        learning.private(*parts, **shown)
+    assert account.spent == 0

@@ -79,11 +79,12 @@ def count_tries(engine: Engine) -> int:
 
 
 def check_rows_apart(
-    engine: Engine, losses: Losses, batch: Batch, *, targets: int = 1, tries: int | None = None
+    engine: Engine, losses: Losses, batch: Batch, *, targets: int = 1, tries: int | None = None, shown: bool = False
 ) -> None:
     """Refuse a model or a loss in which rows of this batch have a part in the losses of others.
 
-    The last `targets` tensors of the batch are what the loss compares with.
+    The last `targets` tensors of the batch are what the loss compares with. Where the model is `shown` them, too, its
+    answer may hang on them: it is computed again for other ones.
 
     Raises:
         DataError: where they have. Nothing was spent.
@@ -97,7 +98,9 @@ def check_rows_apart(
         for number, (chosen, move) in enumerate(_pair(choices, rows)[:tries]):
             most = _vocabulary(model) if number % 2 else 2
             _compare(before, _try_other_rows(model, losses, base, chosen, inputs, move, most), chosen)
-        known: AbstractContextManager[None] = nullcontext() if answer is None else answer_as_before(model, answer)
+        known: AbstractContextManager[None] = (
+            nullcontext() if shown or answer is None else answer_as_before(model, answer)
+        )
         with known:
             classes = _count_classes(answer)
             for labels, times in ((base[inputs:], tries), (batch[inputs:], tries // 3)):

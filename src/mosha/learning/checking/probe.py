@@ -36,11 +36,11 @@ Terms = TypeVar("Terms", bound=TrainingTerms)
 """So many made-up rows."""
 
 
-def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets: int = 1) -> None:
+def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets: int = 1, shown: bool = False) -> None:
     """Refuse a model, a loss or a shape of data with which gradients of single examples cannot be had.
 
     `rows` is how many a physical batch of the plan has, whoever is drawn (`plan.at_once * plan.rows_of_unit`); the last
-    `targets` tensors of a batch are what the loss compares with.
+    `targets` tensors of a batch are what the loss compares with, `shown` whether the model may see them, too.
 
     Raises:
         InvalidParameter, DataError: naming the layer or the parameter, or what PyTorch said. Nothing was spent.
@@ -48,7 +48,7 @@ def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets:
     first: Exception | None = None
     while True:
         try:
-            _probe(engine, losses, public, rows, targets)
+            _probe(engine, losses, public, rows, targets, shown=shown)
         except (RuntimeError, TypeError, IndexError, ValueError, AttributeError, DataError) as error:
             first = first or error
             if not any(engine.widen(layer) for layer in _suspects(engine, error)):
@@ -79,7 +79,7 @@ def _explain(error: Exception) -> MoshaError:
     return InvalidParameter("learning.look_failed", reason=f"{error}{notes}", spent="nothing")
 
 
-def _probe(engine: Engine, losses: Losses, public: Public, physical: int, targets: int) -> None:
+def _probe(engine: Engine, losses: Losses, public: Public, physical: int, targets: int, *, shown: bool) -> None:
     training, kept = {module: module.training for module in engine.model.modules()}, ModelBuffers(engine.model)
     few = _rows(public(1))
     engine.tape.looking = True
@@ -90,14 +90,14 @@ def _probe(engine: Engine, losses: Losses, public: Public, physical: int, target
                 check_gradients(engine, losses, public(number))
         except DataError as error:
             if error.code in DIFFERS:
-                check_rows_apart(engine, losses, public(few), targets=targets)  # the likelier reason
+                check_rows_apart(engine, losses, public(few), targets=targets, shown=shown)  # the likelier reason
             raise
         set_training(engine.model, training)
         for number in (2, few, physical):
             _check_used(engine, _records(engine, losses, public(number), number))
         engine.tape.looking = False
         check_buffers(kept)
-        check_rows_apart(engine, losses, public(physical), targets=targets)
+        check_rows_apart(engine, losses, public(physical), targets=targets, shown=shown)
         check_buffers(kept)
     finally:
         engine.tape.looking = False

@@ -306,7 +306,8 @@ def private(
 
         losses = _row_by_row(ask) if loss is None else _by_loss(ask, loss)
         plan = fit_memory(plan, engine, losses, examples.shapes)
-        probe(engine, losses, examples.shapes, rows=plan.at_once, targets=layout.targets)
+        seen = forward is not None  # which may hand the targets to the model
+        probe(engine, losses, examples.shapes, rows=plan.at_once, targets=layout.targets, shown=seen)
         gradients = Gradients(plan, engine, _not_called)
         measurement = gradients.measurement_of_sums()
         run = account.open(measurement)
