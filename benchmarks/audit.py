@@ -23,8 +23,8 @@ REPEATS = 20
 PURE = guarantees.Pure(1)
 
 
-def attacked(function: Callable, neighbours: tuple, claim: guarantees.Guarantee = PURE, **how):
-    return attack(function, neighbours=neighbours, claim=claim, runs=RUNS, batch=True, **how)
+def attacked(function: Callable, neighbors: tuple, claim: guarantees.Guarantee = PURE, **how):
+    return attack(function, neighbors=neighbors, claim=claim, runs=RUNS, batch=True, **how)
 
 
 def planted() -> list[Row]:
@@ -32,7 +32,7 @@ def planted() -> list[Row]:
     found, porous = 0, 0.0
     for fault in FAULTS:
         before = time.process_time()
-        found += attacked(fault.faulty, fault.neighbours).broken
+        found += attacked(fault.faulty, fault.neighbors).broken
         porous = porous or time.process_time() - before
     spent = time.process_time() - start
     return [
@@ -43,8 +43,8 @@ def planted() -> list[Row]:
 
 
 def left_alone() -> list[Row]:
-    twins = {(fault.correct, fault.neighbours): fault for fault in FAULTS}
-    alarms = sum(attacked(f.correct, f.neighbours).broken for f in twins.values() for _ in range(REPEATS))
+    twins = {(fault.correct, fault.neighbors): fault for fault in FAULTS}
+    alarms = sum(attacked(f.correct, f.neighbors).broken for f in twins.values() for _ in range(REPEATS))
     total = REPEATS * len(twins)
     what = f"correct mechanisms left alone, {len(twins)} of them, {REPEATS} times"
     return [Row(what, "all", (total - alarms) / total, 1.0, str(total - alarms), str(total))]

@@ -73,6 +73,28 @@ def bounds() -> list[Row]:
     return found
 
 
+def limits() -> list[Row]:
+    """The error without a declared limit, beside that of the limit that somebody would declare who knew the data."""
+    generator = np.random.default_rng()
+    tables: dict[str, Law] = {
+        "one row each": lambda _: np.ones(PEOPLE, np.int64),
+        "one row each, six people with 64": lambda _: np.append(np.ones(PEOPLE, np.int64), [64] * 6),
+        **{name: LAWS[name] for name in ("uniform to ten", "geometric", "gamma, as flights of planes")},
+    }
+    found = []
+    for name, law in tables.items():
+        rows = np.asarray(law(generator), np.int64)
+        norms = np.arange(1, rows.max() + 1)
+        kept = np.minimum(rows[:, None], norms).sum(axis=0)
+        best = float(np.sqrt((rows.sum() - kept) ** 2 + 2 * (norms / EPSILON) ** 2).min())
+        errors = [choose_bound(rows, generator)[0] - float(rows.sum()) for _ in range(DRAWS)]
+        ours = math.sqrt(float(np.mean(np.square(errors))))
+        found.append(
+            Row(f"count, no limit, {name}", "best declared limit", best / ours, None, f"{ours:.4g}", f"{best:.4g}")
+        )
+    return found
+
+
 def aggregates() -> list[Row]:
     """Every aggregate of skewed values, one row a person, within a declared range."""
     generator = np.random.default_rng()
@@ -122,4 +144,4 @@ def streams() -> list[Row]:
     return found
 
 
-PIECES: Final = {"bounds": bounds, "aggregates": aggregates, "streams": streams}
+PIECES: Final = {"bounds": bounds, "limits": limits, "aggregates": aggregates, "streams": streams}

@@ -83,7 +83,7 @@ def secure_aggregation(members: int = 100, weights: int = 100_000, vanished: int
     from mosha.federated.secure.rotation import Rotation
     from mosha.noise import secure
 
-    plan = Distributed(rounds=1, clients=members, clip=1.0, survivors=80, noise_multiplier=1.0, neighbours=20)
+    plan = Distributed(rounds=1, clients=members, clip=1.0, survivors=80, noise_multiplier=1.0, neighbors=20)
     update = np.random.default_rng(1).normal(size=weights).astype(np.float32)
     best = [math.inf, math.inf]
     for _ in range(3):

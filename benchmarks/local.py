@@ -207,7 +207,7 @@ def leaks() -> list[Row]:
             print(f"{name} is left out: {reason}\n")
             continue
         claim = guarantees.Pure(configured)
-        verdict = audit.attack(_replayed(drawn), neighbours=(0, 1), claim=claim, runs=len(drawn[0]), batch=True)
+        verdict = audit.attack(_replayed(drawn), neighbors=(0, 1), claim=claim, runs=len(drawn[0]), batch=True)
         least = bar / configured if verdict.outcome is audit.Outcome.BROKEN else math.inf
         rows.append(
             Row(f"{name}: epsilon found", "configured", verdict.lower / configured, least,
@@ -230,7 +230,7 @@ def _replayed(drawn: list[NDArray[np.int64]]) -> Callable[[int, int], NDArray[np
 
 
 def audited() -> list[Row]:
-    """Planar Laplace noise, which devices draw one by one; the other randomisers are attacked in the tests."""
+    """Planar Laplace noise, which devices draw one by one; the other randomizers are attacked in the tests."""
     (entry,) = (entry for entry in own_entries() if entry.name == "local: location")
     verdict = entry.attack(runs=200_000, confidence=1 - 1e-6)
     claim = pure.epsilon(entry.build().event)

@@ -287,7 +287,7 @@ def _attack_clock(add_dataset, advantage, make_rows, times_of, opened):
                 said = f"{found:+.4f}, {failed} failed"
                 rows.append(
                     Row(
-                        f"neighbours, {timing}: advantage",
+                        f"neighbors, {timing}: advantage",
                         f"at most {bar}",
                         float(good),
                         None if bar is None else 1.0,

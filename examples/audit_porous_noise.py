@@ -20,12 +20,12 @@ def textbook(rows: list[float], size: int) -> np.ndarray:
 def main(folder: Path = Path("demo-output")) -> None:
     folder.mkdir(exist_ok=True)
     claim = mosha.guarantees.Pure(epsilon=1)
-    porous = mosha.audit.attack(textbook, neighbours=(EMPTY, ONE), claim=claim, runs=RUNS, batch=True, confidence=SURE)
+    porous = mosha.audit.attack(textbook, neighbors=(EMPTY, ONE), claim=claim, runs=RUNS, batch=True, confidence=SURE)
     print(porous, end="\n\n")
     porous.save(folder / "audit-textbook.html")
 
     count = mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=1)
-    exact = mosha.audit.attack(count, neighbours=(EMPTY, ONE), runs=RUNS // 10, confidence=SURE)
+    exact = mosha.audit.attack(count, neighbors=(EMPTY, ONE), runs=RUNS // 10, confidence=SURE)
     print(exact, end="\n\n")
     exact.save(folder / "audit-exact.html")
     print(f"The evidence is in {folder}/audit-textbook.html and {folder}/audit-exact.html.")

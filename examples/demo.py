@@ -43,15 +43,15 @@ def lines(answer: Answer) -> str:
         named = len(row) > 1
         cells = [str(row[key]) for key in answer.keys]
         for name in answer.columns:
-            bar = f"(+- {bars[name]:,.0f} rows)" if name in answer.in_rows else f"+- {_round(bars[name])}"
-            cells.append(f"{name + ' ' if named else ''}{row[name]:,.{2 if name == 'days' else 0}f} {bar}")
+            digits = 0 if name in answer.whole else _count_digits(bars[name])
+            cells.append(f"{name + ' ' if named else ''}{row[name]:,.{digits}f} +- {bars[name]:,.{digits}f}")
         written.append(", ".join(cells))
     return "\n".join(written)
 
 
-def _round(bar: float) -> str:
-    """Whole from ten on, else two digits."""
-    return f"{bar:,.0f}" if bar >= 10 else f"{bar:.2g}"
+def _count_digits(bar: float) -> int:
+    """As many decimals as show two digits of an error bar: none from ten on."""
+    return 0 if bar >= 10 else 1 if bar >= 1 else 2
 
 
 def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:

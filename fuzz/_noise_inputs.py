@@ -1,4 +1,4 @@
-"""What the samplers of a release are given, on two neighbouring tables, under the same outcomes.
+"""What the samplers of a release are given, on two neighboring tables, under the same outcomes.
 
 A release of `mosha.tables` runs as it is, with the samplers replaced. On the first table every sampler draws an
 outcome and notes what it was given (exact numbers, scores, probabilities, a scale). On the second table the same

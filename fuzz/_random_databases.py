@@ -1,4 +1,4 @@
-"""Random databases of people, neighbours of them, and queries about them."""
+"""Random databases of people, neighbors of them, and queries about them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ class World:
         self.rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in ("person", "t1", *self.parents)}
         for first in range(0, towns * APART, APART):
             here = range(first, first + WHO)
-            self.rows["person"] += [(i, g.choice("xyz"), g.randrange(5)) for i in here if g.random() < 0.9]
+            ids = [i for i in here for _ in range(g.choice([0, 1, 1, 1, 1, 1, 1, 2]))]
+            self.rows["person"] += [(i, g.choice("xyz"), g.randrange(5)) for i in ids]
             self.rows["t1"] += self._make_rows(first, WHO + 1)
             for name in self.parents:
                 self.rows[name] += self._make_rows(first, KEYS)
         self.removed = {first + g.randrange(WHO + 1) for first in range(0, towns * APART, APART)}
         self.public = [(letter, g.randrange(3), g.choice("xyz")) for letter in "xyyz"]
+        self.keyed = {name for name in ("person", "t1", *self.parents, "pub") if g.random() < 0.5}
 
     def _make_rows(self, first: int, keys: int) -> list[tuple[object, ...]]:
         g, size = self.random, self.random.randrange(2, 12)
@@ -57,7 +59,7 @@ class World:
         return found
 
     def list_rows_left(self) -> dict[str, list[tuple[object, ...]]]:
-        """The rows of the neighbour: the removed are gone with everything that hangs on them."""
+        """The rows of the neighbor: the removed are gone with everything that hangs on them."""
         left = {}
         for name, owners in self.list_owners().items():
             each = self.several.get(name) == "each"
@@ -76,11 +78,14 @@ class World:
         return found
 
     def declare(self) -> dict[str, object]:
-        tables: dict[str, object] = {"person": {"rows_of": "somebody"}, "pub": {"public": True}}
+        """A schema for the tables; primary keys that it declares may repeat in the rows."""
+        tables: dict[str, dict[str, object]] = {"person": {"rows_of": "somebody"}, "pub": {"public": True}}
         tables["t1"] = {"rows_of": "somebody", "foreign_keys": {"up": "person.id"}}
         for name, parent in self.parents.items():
             keys = {"up": f"{parent}.k"}
             tables[name] = {"rows_of": "somebody", "foreign_keys": keys, "several": self.several[name]}
+        for name in self.keyed:
+            tables[name]["primary_key"] = {"person": "id", "pub": "letter"}.get(name, "k")
         return {"persons": {"somebody": {"key": "person.id", "at_most": 3}}, "tables": tables}
 
     def write_query(self) -> str:
@@ -107,6 +112,9 @@ class World:
                 f"SELECT COUNT(*) AS n FROM (SELECT letter, x FROM {name} UNION ALL SELECT letter, x FROM person) AS u "
                 "WHERE x > 0"
             ),
+            f"SELECT COUNT(*) AS n FROM person a WHERE {g.choice(['', 'NOT '])}{inner.replace('a.up', 'a.id')}",
+            "SELECT a.letter, COUNT(*) AS n FROM person a, pub p WHERE p.letter = a.letter GROUP BY a.letter",
+            f"SELECT COUNT(*) AS n FROM person a JOIN {name} b ON b.up = a.id WHERE a.x >= b.x",
             f"SELECT COUNT(*) AS n FROM {name} a WHERE a.x >= (SELECT AVG(b.x) FROM {name} b WHERE b.up = a.up)",
         ]
         if parent is not None:

@@ -1,4 +1,4 @@
-"""Random tables with every kind of bad value, neighbours of them, and random questions about them."""
+"""Random tables with every kind of bad value, neighbors of them, and random questions about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date, datetime
 import pyarrow as pa
 
 import mosha
-from mosha.connect import Type
+from mosha.connect import Type, when
 from mosha.core.budget import Budget
 from mosha.tables import aggregates as ask
 from mosha.tables.aggregates import quantile
@@ -64,16 +64,16 @@ CLOCKS = [
 UNITS = [
     mosha.Row(),
     mosha.Row(at_most=3),
-    mosha.Row(neighbours="replace-one"),
-    mosha.Row(at_most=2, neighbours="replace-one"),
+    mosha.Row(neighbors="replace-one"),
+    mosha.Row(at_most=2, neighbors="replace-one"),
     mosha.Person("who", at_most=1),
     mosha.Person("who", at_most=2),
-    mosha.Person("who", at_most=3, neighbours="replace-one"),
+    mosha.Person("who", at_most=3, neighbors="replace-one"),
     mosha.Person("who"),
-    mosha.Person("who", neighbours="replace-one"),
+    mosha.Person("who", neighbors="replace-one"),
     mosha.Person("who", groups=2, per_group=3),
     mosha.Person("who", groups=1, per_group=2, at_most=1),
-    mosha.Person("who", groups=2, per_group=1, neighbours="replace-one"),
+    mosha.Person("who", groups=2, per_group=1, neighbors="replace-one"),
     mosha.Person("who", total=2.5),
     mosha.Person("who", groups=2),
     mosha.Person("who", at_most=4, groups=2, per_group=3),
@@ -87,6 +87,9 @@ BUDGETS = [
     Budget(rho=9.0),
 ]
 RANGES = [(0, 30), (-5, 5), (0.5, 7.25), (1e10, 2e10), (-1e-3, 1e-3), (0, 2.0**50), (10, 11), (-(2.0**40), 3)]
+
+CASES = 0.1
+"""How often two cases are asked about."""
 
 OFTEN = [mosha.col("cat").is_null(), mosha.col("c"), mosha.col("cat") < 2, ~mosha.col("c")]
 """Conditions that many rows meet: a question that drops all rows compares nothing."""
@@ -110,7 +113,7 @@ def beside_of(g, person):
     return [(person, g.choice(["k1", "k2", None]), g.choice(REALS)) for _ in range(g.choice([0, 1, 4]))]
 
 
-def neighbours(g, unit):
+def neighbors(g, unit):
     """Two pairs of a table and one that can be joined to it: a unit is added, or replaced by another."""
     others = [row for person in range(6) for row in rows_of(g, person)]
     others += [one_row(g, None, ["A"]) for _ in range(g.choice([0, 0, 3]))]
@@ -123,7 +126,7 @@ def neighbours(g, unit):
         own, extra = [rows[:size] for rows in own], [[], []]
         shortest = min(map(len, own))
         own = [rows[:shortest] for rows in own]
-    if unit.neighbours != "replace-one":
+    if unit.neighbors != "replace-one":
         own[1], extra[1] = [], []
     tables = []
     for mine, more in zip(own, extra, strict=True):
@@ -173,7 +176,19 @@ class Planner:
         many = len(getattr(grouped, "keys", ())) > 1 or len(getattr(grouped, "only", None) or ()) > 8
         moments = self.large or not many
         asked = {f"a{i}": self.aggregate(table.unit, moments=moments) for i in range(g.choice([1, 1, 2, 3]))}
-        return grouped.aggregate(**asked)
+        return grouped.aggregate(**(self.cases() if g.random() < CASES else asked))
+
+    def cases(self):
+        """Counts and sums of cases that exclude one another, by their text or as it happens."""
+        first = self.grow(BOOL)
+        second = self.g.choice([~first, self.grow(BOOL) & ~first, self.grow(BOOL)])
+        number, between = self.number(), self.g.choice(RANGES)
+        return {
+            "a0": ask.sum(when(first, 1).else_(0), between=(0, 1)),
+            "a1": self.g.choice(
+                [ask.count(when(second, 1)), ask.sum(when(second, number), between=between), ask.count(second)]
+            ),
+        }
 
     def grouped(self, table):
         g, choice = self.g, self.g.random()

@@ -1,8 +1,8 @@
-"""No person moves another one's rows: random databases and neighbours of them, asked along random paths of keys.
+"""No person moves another one's rows: random databases and neighbors of them, asked along random paths of keys.
 
     python -m fuzz.databases --engine duckdb --count 3000
 
-Each comparison asks one query of a database and of its neighbour (`paths.md` says which that is), exactly: what each
+Each comparison asks one query of a database and of its neighbor (`paths.md` says which that is), exactly: what each
 other person contributes must be equal to the last integer, before and after it is bounded, and the removed one must
 contribute nothing; nobody's bounded part is above the limit that is charged, and the answer is the sum of the parts.
 Ten comparisons share a query and the tables it reads, with keys apart. On DuckDB every answer is asked for twice, in
@@ -33,13 +33,13 @@ from mosha.connect.plan.bounding import Bound, NormBound, Truncate
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import MoshaError, Refused
 from mosha.tables.databases.database import protect_database
+from mosha.tables.parts.bounds import limits_of
 from mosha.tables.question import Question
 from mosha.tables.sql.parsing import parse
 from mosha.tables.sql.query import read_statement
 
 Row = tuple[Any, ...]
 Load = Callable[[Mapping[str, pa.Table]], Any]
-LIMIT = 3
 EVERY = 10  # queries after which it says how far it is
 
 
@@ -56,7 +56,7 @@ def list_contributions(relation: Relation) -> Counter[Row]:
 
 
 def compare(seed: int, load: Load) -> int:
-    """Ask one query of a world and of its neighbour: the number of comparisons, or 0 where it is refused."""
+    """Ask one query of a world and of its neighbor: the number of comparisons, or 0 where it is refused."""
     world = World(seed)
     text = world.write_query()
     databases = [load(world.list_tables(rows)) for rows in (world.rows, world.list_rows_left())]
@@ -86,14 +86,21 @@ def _list_answers(world: World, text: str, databases: list[Any], engine: Engine 
         return None
     before, after = (list_contributions(question.relation) for question in asked)
     _check_others(world, text, before, after)
-    answers = []
-    for bound in (NormBound(1, {"n": LIMIT}), NormBound(2, {"n": LIMIT}), Truncate(world.key, rows=LIMIT)):
+    answers, most = [], _find_limit(asked[0])
+    for bound in (NormBound(1, {"n": most}), NormBound(2, {"n": most}), Truncate(world.key, rows=most)):
         whole = [_count_rows(question, question.keys, bound) for question in asked]
         parts = [_count_rows(question, (_name_person(question), *question.keys), bound) for question in asked]
         _check_others(world, text, *parts)
-        _check_moves(world, text, whole, parts, bound)
+        _check_moves(world, text, whole, parts, bound, most)
         answers.append((whole, parts))
     return answers
+
+
+def _find_limit(question: Question) -> int:
+    """How many rows of one person a count is charged for: what is declared, or one where keys say so."""
+    norm = limits_of(question.unit, question.relation, persons=False, groups=None).norm
+    assert norm is not None
+    return math.ceil(norm)
 
 
 def _name_person(question: Question) -> tuple[str, Expression]:
@@ -110,22 +117,22 @@ def _check_others(world: World, text: str, before: Counter[Row], after: Counter[
     """The removed are gone, and nobody else has changed: `before` and `after` count by person first."""
     others = Counter({key: count for key, count in before.items() if key[0] not in world.removed})
     if others != after:
-        raise Found(f"seed {world.seed}: {text} tells {world.removed} from their neighbours: {others} {after}")
+        raise Found(f"seed {world.seed}: {text} tells {world.removed} from their neighbors: {others} {after}")
 
 
 def _check_moves(
-    world: World, text: str, whole: Sequence[Counter[Row]], parts: Sequence[Counter[Row]], bound: Bound
+    world: World, text: str, whole: Sequence[Counter[Row]], parts: Sequence[Counter[Row]], bound: Bound, most: int
 ) -> None:
     """Nobody brings more than is charged, and what is answered is the sum of what each one brings."""
     square = isinstance(bound, NormBound) and bound.order == 2
     for person in {key[0] for key in parts[0]}:
         brought = [count for key, count in parts[0].items() if key[0] == person]
         moved = math.hypot(*brought) if square else sum(map(abs, brought))
-        if moved > LIMIT:
-            raise Found(f"seed {world.seed}: {text} moves by {moved} with person {person}, and {LIMIT} are charged")
+        if moved > most:
+            raise Found(f"seed {world.seed}: {text} moves by {moved} with person {person}, and {most} are charged")
     if isinstance(bound, Truncate):  # other keys, other draws of the rows that stay: the sum of all moves is bounded
         moves = sum(abs(whole[0][row] - whole[1][row]) for row in whole[0] | whole[1])
-        if moves > LIMIT * len(world.removed):
+        if moves > most * len(world.removed):
             raise Found(f"seed {world.seed}: {text} moves by {moves} with {world.removed}")
         return
     for answered, brought_by in zip(whole, parts, strict=True):

@@ -1,8 +1,8 @@
-"""No unit moves what is noised by more than was charged: random questions about neighbouring tables, on every engine.
+"""No unit moves what is noised by more than was charged: random questions about neighboring tables, on every engine.
 
     python -m fuzz.sensitivity --engine duckdb --count 3000
 
-Each comparison (`fuzz._noise_inputs`) runs one release on two neighbours under the same outcomes, with its own code
+Each comparison (`fuzz._noise_inputs`) runs one release on two neighbors under the same outcomes, with its own code
 from the bounds that are bought to the windows of quantiles, and computes the exact loss of every draw. On DuckDB it
 does so in three ways (SQL, compiled kernel, Parquet), which must also agree on every integer. A comparison that takes
 longer than `--patience` seconds is ended and counted as such, with its seed.
@@ -37,13 +37,13 @@ class Found(Exception):
 
 
 def questions(places, way, seed, depth, *, large):
-    """The same random question about two neighbouring tables; or a refusal."""
+    """The same random question about two neighboring tables; or a refusal."""
     g = random.Random(seed)
     unit, budget = g.choice(random_plans.UNITS), g.choice(random_plans.BUDGETS)
     joined = isinstance(unit, mosha.Person) and g.random() < 0.4
     found = []
     public = mosha.connect.public(places.load(way, random_plans.PUBLIC, random_plans.PUBLIC_ROWS))
-    for rows, more in random_plans.neighbours(g, unit):
+    for rows, more in random_plans.neighbors(g, unit):
         table = protect(places.load(way, random_plans.COLUMNS, rows), unit=unit)
         beside = protect(places.load(way, random_plans.BESIDE, more), unit=unit) if joined else None
         question = random_plans.Planner(seed, depth, large=large).question(table, beside, public)
@@ -100,6 +100,7 @@ def _work(engine, settings, connection):
     with opened(engine) as places:
         connection.send(("ready", None))
         while (seed := connection.recv()) is not None:
+            places.vary(seed)
             try:
                 connection.send(("compared", dict(compare(places, seed, **settings))))
             except Found as problem:

@@ -87,7 +87,7 @@ def run(*, small: bool) -> dict[str, Any]:
     found["degrees free"] = np.array(push_nothing)
     verdict = mosha.audit.attack(
         streams.counter(unit=mosha.Reading(), horizon=1, epsilon=epsilon, release="instant"),
-        neighbours=([0] * 10, [0] * 11), runs=500 if small else 5000,
+        neighbors=([0] * 10, [0] * 11), runs=500 if small else 5000,
     )  # fmt: skip
     found["attacker proves at least epsilon"] = float(verdict.lower)
     return found

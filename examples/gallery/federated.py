@@ -114,7 +114,7 @@ def compare_sums(members: int, width: int) -> dict[str, float]:
     secure = mosha.noise.secure()
     start = time.process_time()
     session = Session.begin(
-        list(inputs), neighbours=min(members - 1, 20), survivors=members // 2, width=width, rng=secure
+        list(inputs), partners=min(members - 1, 20), survivors=members // 2, width=width, rng=secure
     )
     masked = securely_summed(session, inputs, secure)
     between = time.process_time()

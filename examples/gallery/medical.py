@@ -70,7 +70,7 @@ def run(*, small: bool) -> dict[str, Any]:
     seen = laplace(counts, unit=mosha.Row(), epsilon=1.0).map(lambda answer: float(answer[cell]))
     pair = (records(few), records(np.delete(few, last, axis=0)))
     found["attacker proves at least epsilon"] = float(
-        mosha.audit.attack(seen, neighbours=pair, runs=500 if small else 5000).lower
+        mosha.audit.attack(seen, neighbors=pair, runs=500 if small else 5000).lower
     )
     return found
 

@@ -35,10 +35,10 @@ def nested_events():
     laplace, gaussian = e.Laplace(2), e.Gaussian(1.1)
     return [
         gaussian.sample(0.01),
-        gaussian.sample(0.01, neighbours="replace-one"),
+        gaussian.sample(0.01, neighbors="replace-one"),
         e.DiscreteGaussian(1.1, 64).sample(0.01),
         laplace.sample(0.01),
-        laplace.sample(0.2, neighbours="replace-one"),
+        laplace.sample(0.2, neighbors="replace-one"),
         e.RandomizedResponse(0.5, 4).sample(0.3),
         e.Exponential(0.3).sample(0.1),
         e.Approx(0.5, 1e-7).sample(0.1),
@@ -107,7 +107,7 @@ def with_more_noise():
         (e.Gaussian(2).sample(0.1), e.Gaussian(2.1).sample(0.1)),
         (e.Gaussian(2).sample(0.1), e.Gaussian(2).sample(0.09)),
         (e.Gaussian(2).sample(0.1), e.Gaussian(2).sample(0.1).sample(0.5)),
-        (e.Gaussian(2).sample(0.1, neighbours="replace-one"), e.Gaussian(2).sample(0.09, neighbours="replace-one")),
+        (e.Gaussian(2).sample(0.1, neighbors="replace-one"), e.Gaussian(2).sample(0.09, neighbors="replace-one")),
         (e.Laplace(2).sample(0.1), e.Laplace(2).sample(0.09)),
         (e.Laplace(2), e.Laplace(2).sample(0.999)),
         (e.FixedSizeSampled(e.Gaussian(2), 10, 100), e.FixedSizeSampled(e.Gaussian(2), 9, 100)),

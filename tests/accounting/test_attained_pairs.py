@@ -1,4 +1,4 @@
-"""Pairs of outputs that two neighbours really give, computed here from scratch: no price lies below what they show.
+"""Pairs of outputs that two neighbors really give, computed here from scratch: no price lies below what they show.
 
 Continuous laws are cut into cells, which shows less and never more, so that a price that is right cannot fail.
 """

@@ -159,7 +159,7 @@ def mixture_delta(rate, first, second, epsilon):
 @pytest.mark.parametrize("rate", [0.02, 0.3])
 def test_replacement_in_a_sample_covers_units_that_pull_in_opposite_directions(rate):
     mu = 1.2
-    event = Gaussian(1 / mu).sample(rate, neighbours="replace-one")
+    event = Gaussian(1 / mu).sample(rate, neighbors="replace-one")
     for first, second in ((mu / 2, -mu / 2), (mu, 0.0), (0.0, mu), (0.3 * mu, -0.7 * mu)):
         for epsilon in (0.0, 0.05, 0.3, 1.0):
             assert mixture_delta(rate, first, second, epsilon) <= accounting.delta(event, epsilon) + 1e-9
@@ -168,7 +168,7 @@ def test_replacement_in_a_sample_covers_units_that_pull_in_opposite_directions(r
 
 def test_a_fixed_size_sample_is_priced_by_replacement():
     fixed = FixedSizeSampled(Gaussian(1.5), 10, 1000) * 30
-    poisson = Gaussian(1.5).sample(0.01, neighbours="replace-one") * 30
+    poisson = Gaussian(1.5).sample(0.01, neighbors="replace-one") * 30
     assert accounting.epsilon(fixed, 1e-6) == accounting.epsilon(poisson, 1e-6)
     assert accounting.epsilon(FixedSizeSampled(Laplace(2), 5, 5), 1e-6) == accounting.epsilon(Laplace(2), 1e-6)
 

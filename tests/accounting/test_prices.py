@@ -241,7 +241,7 @@ EXTREME = [
     Gaussian(1).sample(1e-12),
     Gaussian(0.01).sample(0.5),
     Laplace(1e-3).sample(0.5),
-    Pure(0).sample(0.1, neighbours="replace-one"),
+    Pure(0).sample(0.1, neighbors="replace-one"),
     Parallel((NOTHING, Gaussian(1))),
     Group(Laplace(1e5), 10**9),
     Tree(1e-3, 10**6),

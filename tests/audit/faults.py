@@ -23,7 +23,7 @@ class Fault:
     name: str
     faulty: Callable[[Any, int], Any]
     correct: Callable[[Any, int], Any]
-    neighbours: tuple[Any, Any]
+    neighbors: tuple[Any, Any]
 
     def __str__(self) -> str:
         return self.name

@@ -62,7 +62,7 @@ def play(menu, swap):
 
 def audit(game, runs=RUNS):
     claim = guarantees.Approx(EPSILON, DELTA)
-    return attack(game, neighbours=(0, 1), claim=claim, confidence=CONFIDENCE, runs=runs, batch=True)
+    return attack(game, neighbors=(0, 1), claim=claim, confidence=CONFIDENCE, runs=runs, batch=True)
 
 
 @pytest.mark.parametrize("swap", [False, True])

@@ -32,7 +32,7 @@ def test_a_mechanism_at_the_edge_of_its_claim_is_called_broken_no_more_often_tha
     """At confidence 0.8, 150 attacks: more than 62 alarms have probability below 1e-9 if the rate is 0.2."""
     limit = int(binom.isf(1e-9, 150, 0.2))
     alarms = sum(
-        attack(response(EDGE), neighbours=(0, 1), claim=Pure(1), runs=300, batch=True, confidence=0.8).broken
+        attack(response(EDGE), neighbors=(0, 1), claim=Pure(1), runs=300, batch=True, confidence=0.8).broken
         for _ in range(150)
     )
     assert alarms <= limit < 65
@@ -44,30 +44,30 @@ def test_the_same_count_of_alarms_would_betray_an_attack_that_forgot_its_confide
 
 
 def test_publishing_the_data_is_broken_and_reaches_the_ceiling():
-    verdict = attack(lambda data, size: [data] * size, neighbours=("a", "b"), claim=Pure(1), runs=2_000, batch=True)
+    verdict = attack(lambda data, size: [data] * size, neighbors=("a", "b"), claim=Pure(1), runs=2_000, batch=True)
     assert verdict.outcome is Outcome.BROKEN
     assert verdict.lower == pytest.approx(verdict.ceiling, rel=0.02)
 
 
 def test_a_constant_answer_shows_nothing():
-    verdict = attack(lambda data, size: np.zeros(size), neighbours=(0, 1), claim=Pure(1), runs=2_000, batch=True)
+    verdict = attack(lambda data, size: np.zeros(size), neighbors=(0, 1), claim=Pure(1), runs=2_000, batch=True)
     assert verdict.outcome is Outcome.CONSISTENT
     assert verdict.lower == 0
 
 
 def test_what_no_number_of_these_runs_could_show_is_called_no_power_with_the_runs_that_could():
     shout = lambda data, size: np.full(size, data)
-    verdict = attack(shout, neighbours=(0, 1), claim=Pure(9), runs=2_000, batch=True)
+    verdict = attack(shout, neighbors=(0, 1), claim=Pure(9), runs=2_000, batch=True)
     assert verdict.outcome is Outcome.NO_POWER
     assert verdict.ceiling < 9
-    enough = attack(shout, neighbours=(0, 1), claim=Pure(9), runs=int(verdict.runs_needed * 1.05), batch=True)
+    enough = attack(shout, neighbors=(0, 1), claim=Pure(9), runs=int(verdict.runs_needed * 1.05), batch=True)
     assert enough.outcome is Outcome.BROKEN
-    few = attack(shout, neighbours=(0, 1), claim=Pure(9), runs=int(verdict.runs_needed * 0.9), batch=True)
+    few = attack(shout, neighbors=(0, 1), claim=Pure(9), runs=int(verdict.runs_needed * 0.9), batch=True)
     assert few.outcome is Outcome.NO_POWER
 
 
 def test_a_claim_beyond_all_runs_says_so():
-    verdict = attack(response(0.9), neighbours=(0, 1), claim=Pure(60), runs=500, batch=True)
+    verdict = attack(response(0.9), neighbors=(0, 1), claim=Pure(60), runs=500, batch=True)
     assert verdict.runs_needed == np.inf
     assert "no affordable number" in str(verdict)
     assert verdict.to_dict()["runs_needed"] is None
@@ -80,7 +80,7 @@ def test_both_directions_are_looked_at():
         return lambda data, size: np.where((np.random.default_rng().random(size) < 0.05) & (data == world), 1, 0)
 
     for world in (0, 1):
-        found = partial(attack, rare(world), neighbours=(0, 1), claim=Pure(1), runs=5_000, batch=True)
+        found = partial(attack, rare(world), neighbors=(0, 1), claim=Pure(1), runs=5_000, batch=True)
         assert look_for_fault(found).broken
 
 
@@ -90,7 +90,7 @@ def test_an_error_that_only_one_world_raises_is_found():
             raise ZeroDivisionError
         return 0
 
-    verdict = attack(fails, neighbours=([], [1]), claim=Pure(1), runs=500)
+    verdict = attack(fails, neighbors=([], [1]), claim=Pure(1), runs=500)
     assert verdict.broken
 
 
@@ -106,7 +106,7 @@ def test_texts_lengths_missing_numbers_and_types_are_looked_at():
     ]
     for one, two in answers:
         tell = lambda world, size, one=one, two=two: [two if world else one] * size
-        assert attack(tell, neighbours=(0, 1), claim=Pure(1), runs=500, batch=True).broken, (one, two)
+        assert attack(tell, neighbors=(0, 1), claim=Pure(1), runs=500, batch=True).broken, (one, two)
 
 
 # Claims
@@ -124,13 +124,13 @@ def test_texts_lengths_missing_numbers_and_types_are_looked_at():
 )
 def test_every_kind_of_claim_can_be_kept_and_broken(claim, too_strict):
     """False-alarm rate 1e-9 for the kept claim; the strict one is broken at 100,000 runs by more than 9 deviations."""
-    sure = {"neighbours": (0, 1), "runs": 100_000, "batch": True, "confidence": 1 - 1e-9}
+    sure = {"neighbors": (0, 1), "runs": 100_000, "batch": True, "confidence": 1 - 1e-9}
     assert attack(response(EDGE), claim=claim, **sure).outcome is Outcome.CONSISTENT
     assert look_for_fault(lambda: attack(response(EDGE), claim=too_strict, **sure)).outcome is Outcome.BROKEN
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "neighbours", "claim"),
+    ("mechanism", "neighbors", "claim"),
     [
         (laplace(1.0), (0, 1), Pure(1)),
         (response(EDGE), (0, 1), Pure(1)),
@@ -138,8 +138,8 @@ def test_every_kind_of_claim_can_be_kept_and_broken(claim, too_strict):
     ],
     ids=["Laplace", "randomized response", "Gaussian"],
 )
-def test_the_lower_bound_comes_close_to_the_claim_of_a_correct_mechanism(mechanism, neighbours, claim):
-    verdict = attack(mechanism, neighbours=neighbours, claim=claim, runs=100_000, batch=True)
+def test_the_lower_bound_comes_close_to_the_claim_of_a_correct_mechanism(mechanism, neighbors, claim):
+    verdict = attack(mechanism, neighbors=neighbors, claim=claim, runs=100_000, batch=True)
     assert verdict.tightness > 0.9
 
 
@@ -152,15 +152,15 @@ def counting(**more):
 
 
 def test_a_measurement_brings_its_own_claim_and_is_run_without_an_account():
-    verdict = attack(counting(), neighbours=([], [1]), runs=1_000, confidence=1 - 1e-9)
+    verdict = attack(counting(), neighbors=([], [1]), runs=1_000, confidence=1 - 1e-9)
     assert verdict.outcome is Outcome.CONSISTENT
     assert (verdict.name, verdict.claim.describe()) == ("counting", "epsilon 1")
 
 
 def test_all_steps_of_a_run_are_looked_at_together():
-    verdict = look_for_fault(lambda: attack(counting(horizon=8), neighbours=([], [1]), runs=5_000))
+    verdict = look_for_fault(lambda: attack(counting(horizon=8), neighbors=([], [1]), runs=5_000))
     assert verdict.broken, "eight answers of epsilon 1 each were priced as one"
-    one = attack(counting(horizon=8), neighbours=([], [1]), runs=5_000, asks=[None], confidence=1 - 1e-9)
+    one = attack(counting(horizon=8), neighbors=([], [1]), runs=5_000, asks=[None], confidence=1 - 1e-9)
     assert one.outcome is Outcome.CONSISTENT
 
 
@@ -168,7 +168,7 @@ def test_each_step_of_a_stream_sees_its_own_data():
     seen = []
     step = lambda state, data, ask, rng: (seen.append(data) or data, state)
     echo = Measurement(unit=Row(), event=GaussianEvent(1.0), step=step, horizon=3)
-    verdict = attack(echo, neighbours=([1, 2, 3], [1, 2, 4]), stream=True, runs=500)
+    verdict = attack(echo, neighbors=([1, 2, 3], [1, 2, 4]), stream=True, runs=500)
     assert verdict.broken
     assert set(seen) == {1, 2, 3, 4}
 
@@ -180,12 +180,12 @@ def test_an_error_inside_a_step_ends_the_run_and_is_an_answer():
         return 0, state
 
     broken = Measurement(unit=Row(), event=PureEvent(1.0), step=step, horizon=2)
-    assert attack(broken, neighbours=([], [1]), runs=500).broken
+    assert attack(broken, neighbors=([], [1]), runs=500).broken
 
 
 def test_a_seeded_generator_may_be_used_on_public_data():
-    verdict = attack(counting(), neighbours=([], [1]), runs=500, rng=noise.SeededRandom(1))
-    again = attack(counting(), neighbours=([], [1]), runs=500, rng=noise.SeededRandom(1))
+    verdict = attack(counting(), neighbors=([], [1]), runs=500, rng=noise.SeededRandom(1))
+    again = attack(counting(), neighbors=([], [1]), runs=500, rng=noise.SeededRandom(1))
     assert verdict == again
 
 
@@ -202,24 +202,24 @@ def test_a_seeded_generator_may_be_used_on_public_data():
         {"confidence": float("nan")},
         {"runs": 10},
         {"runs": 1e5},
-        {"neighbours": (0,)},
-        {"neighbours": 3},
+        {"neighbors": (0,)},
+        {"neighbors": 3},
         {"asks": [1]},
         {"stream": True},
     ],
 )
 def test_wrong_arguments_are_refused(wrong):
-    arguments = {"neighbours": (0, 1), "claim": Pure(1), "runs": 500, "batch": True} | wrong
+    arguments = {"neighbors": (0, 1), "claim": Pure(1), "runs": 500, "batch": True} | wrong
     with pytest.raises(InvalidParameter):
         attack(response(0.5), **arguments)
 
 
 def test_only_measurements_and_functions_are_attacked():
     with pytest.raises(InvalidParameter):
-        attack(3, neighbours=(0, 1), claim=Pure(1))
+        attack(3, neighbors=(0, 1), claim=Pure(1))
     with pytest.raises(InvalidParameter):
-        attack(counting(), neighbours=([], [1]), batch=True)
+        attack(counting(), neighbors=([], [1]), batch=True)
     with pytest.raises(InvalidParameter):
-        attack(counting(horizon=2), neighbours=([], [1]), asks=[1, 2, 3], runs=500)
+        attack(counting(horizon=2), neighbors=([], [1]), asks=[1, 2, 3], runs=500)
     with pytest.raises(InvalidParameter):
-        attack(lambda data, size: [0], neighbours=(0, 1), claim=Pure(1), runs=500, batch=True)
+        attack(lambda data, size: [0], neighbors=(0, 1), claim=Pure(1), runs=500, batch=True)

@@ -71,7 +71,7 @@ def test_a_harmless_function_ends_with_code_0(mechanisms, capsys):
 def test_registered_mechanisms_are_listed_and_attacked(mechanisms, capsys, tmp_path):
     page = tmp_path / "report.html"
     assert main(["audit", "list", "--module", str(mechanisms), "--only", "mine", "--json"]) == 0
-    assert said(capsys) == [{"name": "mine: a leak", "kind": "yours", "neighbours": ["one more"]}]
+    assert said(capsys) == [{"name": "mine: a leak", "kind": "yours", "neighbors": ["one more"]}]
     registry.forget("mine: a leak")
     words = ["audit", "all", "--module", str(mechanisms), "--only", "mine", "--runs", "400", "--html", str(page)]
     assert main(words) == 3
@@ -106,7 +106,7 @@ def test_a_table_is_judged_for_its_owner(tmp_path, capsys):
     ]
     words += ["--k", "3", "--width", "age=20", "--keep", "zip=3"]
     assert main([*words, "--html", str(tmp_path / "page.html")]) == 0
-    assert "k-anonymised" in capsys.readouterr().out
+    assert "k-anonymized" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
     assert said(capsys)["after"]["k"] >= 3
     assert (tmp_path / "page.html").exists()

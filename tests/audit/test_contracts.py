@@ -38,7 +38,7 @@ def test_a_contract_can_be_read_by_people_and_programs():
 
 
 SUM = mechanisms.ClippedSum(between=(0, 10))
-REPLACE = Row(neighbours="replace-one")
+REPLACE = Row(neighbors="replace-one")
 ADDITIVE = [
     (mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=1), ([], [1])),
     (mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=4), ([], [1])),
@@ -48,15 +48,15 @@ ADDITIVE = [
 ]
 
 
-@pytest.mark.parametrize(("measurement", "neighbours"), ADDITIVE, ids=lambda part: getattr(part, "name", None))
-def test_additive_noise_fits_its_price(measurement, neighbours):
-    assert additive_contract(measurement, neighbours=neighbours, draws=1_500).kept
+@pytest.mark.parametrize(("measurement", "neighbors"), ADDITIVE, ids=lambda part: getattr(part, "name", None))
+def test_additive_noise_fits_its_price(measurement, neighbors):
+    assert additive_contract(measurement, neighbors=neighbors, draws=1_500).kept
 
 
-@pytest.mark.parametrize(("measurement", "neighbours"), ADDITIVE, ids=lambda part: getattr(part, "name", None))
-def test_noise_for_half_the_sensitivity_breaks_the_contract(measurement, neighbours):
+@pytest.mark.parametrize(("measurement", "neighbors"), ADDITIVE, ids=lambda part: getattr(part, "name", None))
+def test_noise_for_half_the_sensitivity_breaks_the_contract(measurement, neighbors):
     event = replace(measurement.event, noise_multiplier=2 * measurement.event.noise_multiplier)
-    contract = additive_contract(replace(measurement, event=event), neighbours=neighbours, draws=1_500)
+    contract = additive_contract(replace(measurement, event=event), neighbors=neighbors, draws=1_500)
     assert not contract.kept
     assert "noise as large as the price says" in contract.broken[0]
 
@@ -69,22 +69,22 @@ def additive_entries():
 @pytest.mark.parametrize("entry", additive_entries(), ids=lambda entry: entry.name)
 def test_every_additive_mechanism_of_mosha_keeps_its_contract(entry):
     for proposal in entry.proposals[:3]:
-        contract = additive_contract(entry.build(), neighbours=proposal.pair, draws=150)
+        contract = additive_contract(entry.build(), neighbors=proposal.pair, draws=150)
         assert contract.kept, str(contract)
 
 
 def test_a_step_that_draws_its_own_randomness_breaks_the_contract():
     own = lambda state, data, ask, rng: (len(data) + np.random.default_rng().laplace(), state)
     measurement = replace(ADDITIVE[0][0], step=own, event=events.Laplace(1.0))
-    assert "same randomness, same answer" in additive_contract(measurement, neighbours=([], [1]), draws=200).broken
+    assert "same randomness, same answer" in additive_contract(measurement, neighbors=([], [1]), draws=200).broken
 
 
-def test_neighbours_that_do_not_move_the_statistic_show_nothing():
-    contract = additive_contract(ADDITIVE[3][0], neighbours=([], [0]), draws=50)
+def test_neighbors_that_do_not_move_the_statistic_show_nothing():
+    contract = additive_contract(ADDITIVE[3][0], neighbors=([], [0]), draws=50)
     assert contract.kept
     assert "does not move" in contract.checks[-1].seen
 
 
 def test_what_is_not_additive_is_refused():
     with pytest.raises(InvalidParameter):
-        additive_contract(mechanisms.mean(between=(0, 1), unit=Row(), epsilon=1), neighbours=([], [1]))
+        additive_contract(mechanisms.mean(between=(0, 1), unit=Row(), epsilon=1), neighbors=([], [1]))

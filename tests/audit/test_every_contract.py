@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mosha import Measurement, Person, Row, events, mechanisms
-from mosha.audit import entries, neighbours, statistic_contract, step_contract
+from mosha.audit import entries, neighbors, statistic_contract, step_contract
 from mosha.core.errors import InvalidParameter
 from mosha.mechanisms import ClippedSum, Count, Histogram, VectorSum
 
-ADD, REPLACE = Row(), Row(neighbours="replace-one")
+ADD, REPLACE = Row(), Row(neighbors="replace-one")
 PERSON = Person("id", at_most=2)
 KEYS = ["a", "b", "c"]
 
@@ -27,19 +27,19 @@ def test_every_mechanism_keeps_the_contract_of_steps(entry):
 
 
 STATISTICS = [
-    (Count(), ADD, neighbours.of_numbers(ADD, between=(0, 8))),
-    (ClippedSum(between=(-3, 8)), ADD, neighbours.of_numbers(ADD, between=(-3, 8))),
-    (ClippedSum(between=(-3, 8)), REPLACE, neighbours.of_numbers(REPLACE, between=(-3, 8))),
-    (ClippedSum(between=(-3, 8), column="value"), PERSON, neighbours.of_numbers(PERSON, between=(-3, 8))),
-    (Histogram(keys=KEYS), ADD, neighbours.of_categories(ADD, keys=KEYS)),
-    (Histogram(keys=KEYS), REPLACE, neighbours.of_categories(REPLACE, keys=KEYS)),
+    (Count(), ADD, neighbors.of_numbers(ADD, between=(0, 8))),
+    (ClippedSum(between=(-3, 8)), ADD, neighbors.of_numbers(ADD, between=(-3, 8))),
+    (ClippedSum(between=(-3, 8)), REPLACE, neighbors.of_numbers(REPLACE, between=(-3, 8))),
+    (ClippedSum(between=(-3, 8), column="value"), PERSON, neighbors.of_numbers(PERSON, between=(-3, 8))),
+    (Histogram(keys=KEYS), ADD, neighbors.of_categories(ADD, keys=KEYS)),
+    (Histogram(keys=KEYS), REPLACE, neighbors.of_categories(REPLACE, keys=KEYS)),
     (VectorSum(norm=1.0, coordinates=2), ADD, [([[3e9, 4e9]], []), ([[0.6, -0.8]], [])]),
 ]
 
 
 @pytest.mark.parametrize(("statistic", "unit", "pairs"), STATISTICS, ids=lambda part: type(part).__name__)
 def test_every_statistic_moves_no_further_than_it_says(statistic, unit, pairs):
-    contract = statistic_contract(statistic, unit=unit, neighbours=pairs)
+    contract = statistic_contract(statistic, unit=unit, neighbors=pairs)
     assert contract.kept, str(contract)
 
 
@@ -56,11 +56,11 @@ class OffByTwo:
 
 
 def test_a_sensitivity_that_is_too_small_is_found():
-    pairs = neighbours.of_numbers(REPLACE, between=(-3, 8))
-    broken = statistic_contract(OffByTwo(), unit=REPLACE, neighbours=pairs).broken
+    pairs = neighbors.of_numbers(REPLACE, between=(-3, 8))
+    broken = statistic_contract(OffByTwo(), unit=REPLACE, neighbors=pairs).broken
     assert "l1 at most what is derived" in broken
     with pytest.raises(InvalidParameter):
-        statistic_contract(Count(), unit=ADD, neighbours=[])
+        statistic_contract(Count(), unit=ADD, neighbors=[])
 
 
 COUNT = mechanisms.laplace(Count(), unit=ADD, epsilon=1)

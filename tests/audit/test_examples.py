@@ -17,7 +17,7 @@ def test_textbook_noise_is_broken_and_exact_noise_is_not(tmp_path, monkeypatch, 
     assert (tmp_path / "demo-output/audit-textbook.html").exists()
 
 
-@pytest.mark.parametrize("words", [("k-anonymised", "Differencing", "Reconstruction", "BROKEN", "Attribute")])
+@pytest.mark.parametrize("words", [("k-anonymized", "Differencing", "Reconstruction", "BROKEN", "Attribute")])
 def test_published_tables_are_attacked(words, capsys):
     runpy.run_path(str(EXAMPLES / "audit_published_table.py"), run_name="__main__")
     said = capsys.readouterr().out

@@ -16,18 +16,18 @@ SURE = 1 - 1e-9  # false-alarm rate of each twin: 1e-9
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_a_planted_fault_is_found_and_its_witness_is_shown(fault):
     runs = 200_000 if fault.name in MORE else RUNS
-    how = {"neighbours": fault.neighbours, "claim": Pure(1), "batch": True}
+    how = {"neighbors": fault.neighbors, "claim": Pure(1), "batch": True}
     verdict = look_for_fault(lambda: attack(fault.faulty, runs=runs, **how))
     assert verdict.outcome is Outcome.BROKEN
     assert verdict.lower > 1
     witness = verdict.witness
     assert witness.least == verdict.lower
-    assert {witness.likely, witness.unlikely} == set(verdict.neighbours)
+    assert {witness.likely, witness.unlikely} == set(verdict.neighbors)
     assert witness.count / witness.trials > witness.count_against / witness.trials_against
     assert float(verdict.claim.least(witness.probability, witness.probability_against)) == verdict.lower
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_the_correct_twin_of_a_fault_is_not_flagged(fault):
-    verdict = attack(fault.correct, neighbours=fault.neighbours, claim=Pure(1), runs=RUNS, batch=True, confidence=SURE)
+    verdict = attack(fault.correct, neighbors=fault.neighbors, claim=Pure(1), runs=RUNS, batch=True, confidence=SURE)
     assert verdict.outcome is Outcome.CONSISTENT

@@ -14,8 +14,8 @@ from tests.browser import browser  # noqa: F401  (a fixture)
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    kept = attack(mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=1), neighbours=([], [1]), runs=400)
-    leak = attack(len, neighbours=([], [1]), claim=guarantees.Pure(1), runs=400, name="<a leak>")
+    kept = attack(mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=1), neighbors=([], [1]), runs=400)
+    leak = attack(len, neighbors=([], [1]), claim=guarantees.Pure(1), runs=400, name="<a leak>")
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(verdict_page([kept, leak]), encoding="utf-8")
     return path

@@ -12,7 +12,7 @@ from mosha.audit import (
     compare,
     differencing,
     draw_inclusion,
-    generalise,
+    generalize,
     homogeneity_attack,
     mask,
     membership_attack,
@@ -170,14 +170,14 @@ def test_closeness_of_numbers_is_the_earth_movers_distance():
 
 def test_generalising_masking_and_suppressing():
     table = {"age": [34, 39, 41], "zip": ["13053", "13068", "14850"], "illness": ["a", "b", "c"]}
-    coarse = generalise(table, age=10)
+    coarse = generalize(table, age=10)
     coarse["zip"] = mask(coarse["zip"], keep=2)
     assert coarse["zip"].tolist() == ["13***", "13***", "14***"]
     assert suppress(coarse, quasi=["age", "zip"], k=2)["illness"].tolist() == ["a", "b"]
     with pytest.raises(InvalidParameter):
-        generalise(table, zip=10)
+        generalize(table, zip=10)
     with pytest.raises(InvalidParameter):
-        generalise(table, age=0)
+        generalize(table, age=0)
     with pytest.raises(InvalidParameter):
         mask(["a"], keep=-1)
 
@@ -192,7 +192,7 @@ def test_a_comparison_reaches_k_and_says_what_is_left_open():
     assert report.after.rows + report.suppressed == 2000
     assert report.error >= 2
     assert [attack.total for attack in report.attacks] == [report.after.rows] * 2
-    assert "k-anonymised" in str(report)
+    assert "k-anonymized" in str(report)
     with pytest.raises(InvalidParameter):
         compare(table, quasi=["age", "zip"], sensitive="illness", k=5, epsilon=1)
 

@@ -1,4 +1,4 @@
-"""Neighbours, search, and the attack on everything."""
+"""Neighbors, search, and the attack on everything."""
 
 import inspect
 import math
@@ -6,10 +6,10 @@ import math
 import pytest
 
 from mosha import Edge, Measurement, Node, Person, Row, events, guarantees, mechanisms
-from mosha.audit import Outcome, Proposal, attack_all, entries, neighbours, register, registry, search
+from mosha.audit import Outcome, Proposal, attack_all, entries, neighbors, register, registry, search
 from mosha.core.errors import InvalidParameter
 
-ADD, REPLACE = Row(), Row(neighbours="replace-one")
+ADD, REPLACE = Row(), Row(neighbors="replace-one")
 
 
 def factories():
@@ -45,13 +45,13 @@ def leaky():
 
 
 def test_a_registered_mechanism_is_attacked_under_its_name():
-    register("a leak", leaky, neighbours.of_numbers(ADD, between=(0, 1)))
+    register("a leak", leaky, neighbors.of_numbers(ADD, between=(0, 1)))
     try:
         entry = next(entry for entry in entries() if entry.name == "a leak")
         (verdict,) = attack_all([entry], runs=400)
         assert (verdict.name, verdict.outcome) == ("a leak", Outcome.BROKEN)
         with pytest.raises(InvalidParameter):
-            register("a leak", leaky, neighbours.of_numbers(ADD, between=(0, 1)))
+            register("a leak", leaky, neighbors.of_numbers(ADD, between=(0, 1)))
     finally:
         registry.forget("a leak")
     assert "a leak" not in [entry.name for entry in entries()]
@@ -80,12 +80,12 @@ def test_a_search_finds_the_pair_that_tells():
     pairs = [Proposal("same", [], []), Proposal("one more", [1], []), Proposal("same again", [1], [1])]
     verdict = search(leaky(), pairs, runs=400)
     assert verdict.broken
-    assert verdict.neighbours == ("[1]", "[]")
+    assert verdict.neighbors == ("[1]", "[]")
     assert search(lambda data: 0, pairs, claim=guarantees.Pure(1), runs=400).outcome is Outcome.CONSISTENT
 
 
 def differs_in_one_unit(unit, first, second):
-    """Whether two data sets are neighbours, as multisets of (person, value)."""
+    """Whether two data sets are neighbors, as multisets of (person, value)."""
 
     def rows(data):
         pairs = (
@@ -103,11 +103,11 @@ def differs_in_one_unit(unit, first, second):
 
 @pytest.mark.parametrize("unit", [ADD, REPLACE, Row(at_most=3), Person("id", at_most=2)], ids=lambda u: u.describe())
 @pytest.mark.parametrize("kind", ["numbers", "keys"])
-def test_proposed_neighbours_differ_in_one_unit_alone(unit, kind):
+def test_proposed_neighbors_differ_in_one_unit_alone(unit, kind):
     made = (
-        neighbours.of_numbers(unit, between=(0, 10))
+        neighbors.of_numbers(unit, between=(0, 10))
         if kind == "numbers"
-        else neighbours.of_categories(unit, keys=["a", "b"])
+        else neighbors.of_categories(unit, keys=["a", "b"])
     )
     assert len({proposal.why for proposal in made}) == len(made) >= 5
     for proposal in made:
@@ -116,48 +116,48 @@ def test_proposed_neighbours_differ_in_one_unit_alone(unit, kind):
             assert {person for person, _ in [*extra, *missing]} <= {"odd"}
         else:
             assert len(extra) <= unit.at_most
-            assert len(missing) <= (unit.at_most if unit.neighbours == "replace-one" else 0)
+            assert len(missing) <= (unit.at_most if unit.neighbors == "replace-one" else 0)
 
 
 def test_the_proposals_hold_the_hard_cases():
-    values = [value for p in neighbours.of_numbers(ADD, between=(0, 10)) for value in [*p.first, *p.second]]
+    values = [value for p in neighbors.of_numbers(ADD, between=(0, 10)) for value in [*p.first, *p.second]]
     assert {0.0, 10.0} <= set(values)
     assert max(v for v in values if math.isfinite(v)) > 1000
     assert any(math.isnan(v) for v in values)
     assert math.inf in values
-    assert [] in [p.second for p in neighbours.of_numbers(ADD, between=(0, 10))]
+    assert [] in [p.second for p in neighbors.of_numbers(ADD, between=(0, 10))]
     person = Person("id", at_most=2)
-    assert any(p.first["id"].count("odd") > 10 for p in neighbours.of_numbers(person, between=(0, 1)))
+    assert any(p.first["id"].count("odd") > 10 for p in neighbors.of_numbers(person, between=(0, 1)))
 
 
 def test_streams_differ_in_one_step_or_in_one_person():
-    for proposal in neighbours.of_streams(Row(), horizon=7):
+    for proposal in neighbors.of_streams(Row(), horizon=7):
         assert sum(a != b for a, b in zip(*proposal.pair, strict=True)) == 1
-    (always,) = neighbours.of_streams(Person("id"), horizon=7)
+    (always,) = neighbors.of_streams(Person("id"), horizon=7)
     assert all(a != b for a, b in zip(*always.pair, strict=True))
 
 
 def test_graphs_differ_in_one_edge_or_one_vertex():
-    for proposal in neighbours.of_graphs(Edge(), vertices=6):
+    for proposal in neighbors.of_graphs(Edge(), vertices=6):
         (n, more), (m, less) = proposal.pair
         assert n == m
         assert len(set(more) ^ set(less)) == 1
-    for proposal in neighbours.of_graphs(Node(), vertices=6):
+    for proposal in neighbors.of_graphs(Node(), vertices=6):
         (n, more), (m, less) = proposal.pair
         assert n == m + 1
         assert all(m in edge for edge in set(more) ^ set(less))
         assert all(max(edge) < m for edge in less)
     with pytest.raises(InvalidParameter):
-        neighbours.of_graphs(Row())
+        neighbors.of_graphs(Row())
 
 
 def test_local_values_are_all_compared():
-    assert len(neighbours.of_own_value(["a", "b", "c"])) == 3
+    assert len(neighbors.of_own_value(["a", "b", "c"])) == 3
 
 
 @pytest.mark.parametrize("between", [(1, 0), (0, 0), (0, float("nan")), (0, float("inf"))])
 def test_wrong_bounds_are_refused(between):
     with pytest.raises(InvalidParameter):
-        neighbours.of_numbers(ADD, between=between)
+        neighbors.of_numbers(ADD, between=between)
     with pytest.raises(InvalidParameter):
-        neighbours.of_categories(ADD, keys=["a"])
+        neighbors.of_categories(ADD, keys=["a"])

@@ -19,7 +19,7 @@ def shout(data, size):
 
 @pytest.fixture(scope="module")
 def broken():
-    return attack(shout, neighbours=("<b>&", '"it\'s"'), claim=Pure(1), runs=500, batch=True, name="<script>shout")
+    return attack(shout, neighbors=("<b>&", '"it\'s"'), claim=Pure(1), runs=500, batch=True, name="<script>shout")
 
 
 class Page(HTMLParser):
@@ -63,7 +63,7 @@ def test_many_verdicts_share_one_page(broken):
 @pytest.mark.parametrize("claim", [Pure(1), Approx(1, 1e-3), ZeroConcentrated(0.1), Gaussian(1), Pure(0)])
 def test_every_claim_has_its_picture(claim):
     verdict = attack(
-        lambda d, n: np.random.default_rng().normal(d, 1, n), neighbours=(0, 1), claim=claim, runs=500, batch=True
+        lambda d, n: np.random.default_rng().normal(d, 1, n), neighbors=(0, 1), claim=claim, runs=500, batch=True
     )
     assert 'class="claim"' in verdict.to_html()
 
@@ -83,7 +83,7 @@ def test_json_has_stable_keys_and_survives(broken):
         "curve",
         "lower",
         "mechanism",
-        "neighbours",
+        "neighbors",
         "outcome",
         "runs",
         "runs_needed",

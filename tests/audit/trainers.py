@@ -136,7 +136,7 @@ class Signs(DPSGD):
 
 
 class MicroBatches(Signs):
-    """Sums of four neighbours are clipped, in place of single examples."""
+    """Sums of four neighbors are clipped, in place of single examples."""
 
     size = 4
 
@@ -148,7 +148,7 @@ class MicroBatches(Signs):
 
 
 class Eights(MicroBatches):
-    """Sums of eight neighbours are clipped."""
+    """Sums of eight neighbors are clipped."""
 
     size = 8
 

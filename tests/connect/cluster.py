@@ -46,6 +46,8 @@ def questions(data):
     yield "sums", bounded.group_by("ward", keys=WARDS).aggregate(people=persons(), **numbers)
     yield "quantiles", bounded.group_by("ward", keys=WARDS).aggregate(middle=median("days", between=(0, 10)))
     yield "distinct", roomy.group_by("ward", keys=WARDS).aggregate(days=distinct("days"))
+    yield "correlation", bounded.correlation(("days", "who"), between=((0, 10), (0, 400)))
+    yield "top", bounded.top("ward", k=2, candidates=WARDS)
     yield "keys from the data", protect(data, unit=mosha.Row()).group_by("ward").count()
 
 

@@ -149,11 +149,11 @@ def _bin(values, kinds, result, expression):
     return None if step is None else tame(step + origin)
 
 
-def grid(x, low, high, exponent, centre=0):
+def grid(x, low, high, exponent, center=0):
     """The same by exact fractions, except for the one rounding of the sum."""
     x = min(max(float(x), low), high)
     scaled = float(Fraction(x) * Fraction(2) ** exponent + Fraction(1, 2)) if x else 0.5
-    return math.floor(scaled) - centre
+    return math.floor(scaled) - center
 
 
 def _compare(test):

@@ -95,7 +95,7 @@ def test_all_statements_of_a_question_share_one_deadline_on_postgresql(monkeypat
     question = Aggregation(visits, {}, {"rows": Rows()}, bound=Unbounded())
     found = queries(question, engine.dialect) * 3
     with stop_at(60):
-        engine.analyse(found, question)
+        engine.analyze(found, question)
         engine.run(found, question)
     limits = [int(text.split()[-1]) for text in cursor.said if "statement_timeout" in str(text)]
     assert len(limits) == 6

@@ -1,4 +1,4 @@
-"""Faults that were found in other libraries, each on every engine here: a neighbour must not show."""
+"""Faults that were found in other libraries, each on every engine here: a neighbor must not show."""
 
 import math
 

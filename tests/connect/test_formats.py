@@ -101,7 +101,7 @@ def test_the_same_rows_give_the_same_counts(kind, tmp_path):
     assert round(early.value) == sum(row[3] < "2026-01-03" for row in ROWS)
 
 
-@pytest.mark.parametrize("ending", [".json", ".xls", ".feather", ".pkl"])
+@pytest.mark.parametrize("ending", [".json", ".xls", ".feather", ".pkl", ".data"])
 def test_what_cannot_be_read_is_told_what_can(ending, tmp_path):
     (tmp_path / f"t{ending}").write_text("x")
     with pytest.raises(MoshaError, match="Parquet") as refusal:

@@ -127,3 +127,13 @@ def test_bytes_that_are_no_utf_8_are_missing_on_spark_and_two_columns_of_one_nam
         assert sorted(answer(question).rows(), key=str) == [(("ok",), (1,)), (("\ufffdA",), (1,)), ((None,), (4,))]
     with pytest.raises(DataError, match="two columns of this frame are called 'x'"):
         source(spark_session.sql("SELECT 1 AS x, 'a' AS x"))
+
+
+def test_a_text_and_a_column_of_that_name_are_written_differently():
+    """Counts and sums of equal text share a column of a statement, and one bounds the other."""
+    texts = [text for text in HOSTILE if text]
+    assert len({repr(part) for text in texts for part in (lit(text), col(text))}) == 2 * len(texts)
+    table = source({"t": ["a", "b"], "it's": ["x", None]})
+    known = {"column": Rows(col("t").concat(col("it's"))), "text": Rows(col("t").concat("it's"))}
+    found = answer(Aggregation(private(table), {}, known, bound=Unbounded()))
+    assert [list(map(int, values)) for _, values in found.rows()] == [[1, 2]]

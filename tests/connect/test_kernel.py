@@ -61,7 +61,7 @@ N = Clamped(col("n"), (0, 40), exponent=0)
 FINE = Clamped(col("x"), (-20, 50), exponent=40)
 VALUES = {"rows": Rows(), "known": Rows(of=col("x")), "x": X, "n": N, "product": Product(X, N)}
 LIMITS = {"rows": 5, "known": 3, "x": 9000, "n": 100, "product": 40_000}
-SHARED = {"rows": Rows(), "x": Clamped(col("x"), (-20, 50), exponent=4, centre=240)}
+SHARED = {"rows": Rows(), "x": Clamped(col("x"), (-20, 50), exponent=4, center=240)}
 KEYS = {
     "no keys": {},
     "integer": {"g": col("group")},

@@ -62,7 +62,7 @@ def test_every_engine_finds_the_cells_of_the_definition(place, bound, only):
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_the_kernel_finds_them_too(bound, monkeypatch):
-    monkeypatch.setattr("mosha.connect.engines.compiled_path.COARSE_BITS", random.choice([0, 2, 5]))
+    monkeypatch.setattr("mosha.connect.kernels.near_rows.COARSE_BITS", random.choice([0, 2, 5]))
     relation = private(DuckDB(compiled_from=1).frame(arrow_table(SCHEMA, make_rows(2000))), person="who")
     assert set(ask(relation, None, BOUNDS[bound], NEAR)) == define(relation, None, BOUNDS[bound], NEAR)
 

@@ -39,7 +39,7 @@ def people(size=400, seed=None):
 
 
 ROWS = people()
-SIGNED = Clamped(col("x"), (-3, 30), exponent=6, centre=700)
+SIGNED = Clamped(col("x"), (-3, 30), exponent=6, center=700)
 COST = Clamped(col("n"), (0, 40), exponent=0)
 HUGE = Clamped(col("x"), (-1000, 1000), exponent=40)
 VALUES = {"rows": Rows(), "known": Rows(of=col("x")), "x": SIGNED, "n": COST, "square": Product(COST, COST)}

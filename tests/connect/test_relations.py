@@ -124,7 +124,7 @@ def test_stability_is_what_one_unit_can_change():
 
 
 @pytest.mark.parametrize("side", ["left", "right", "both"])
-def test_no_neighbour_changes_a_bounded_join_by_more_than_its_stability(side):
+def test_no_neighbor_changes_a_bounded_join_by_more_than_its_stability(side):
     place = DuckDBPlace()
     for _ in range(8):
         left = [(random.randrange(4), random.choice("ABC"), random.randrange(3)) for _ in range(14)]

@@ -303,7 +303,7 @@ def test_any_bytes_in_a_line_are_that_record_alone(tmp_path):
 
 
 def test_an_open_quote_ends_with_its_line(tmp_path):
-    """Neighbours: one person's line with an open quote changes that record alone, unless cells may hold line breaks."""
+    """Neighbors: one person's line with an open quote changes that record alone, unless cells may hold line breaks."""
     lines = ["1,A,1", "2,B,1", '3,"C, or ""D""",1', "4,E,1"]
     path = tmp_path / "t.csv"
 

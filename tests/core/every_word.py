@@ -23,7 +23,7 @@ def every_event():
         events.ZeroConcentrated(0.1),
         events.Renyi((2.0, 8.0), (0.1, 0.5)),
         gaussian.sample(0.01),
-        gaussian.sample(0.01, neighbours="replace-one"),
+        gaussian.sample(0.01, neighbors="replace-one"),
         events.FixedSizeSampled(gaussian, 10, 1000),
         events.FixedSizeSampled(gaussian, 10, 1000, True),
         events.Shuffled(1.0, 10_000),
@@ -56,10 +56,10 @@ def every_unit():
         units.Client(),
         units.Own(),
     ]
-    replaced = [units.Row(2, neighbours="replace-one"), units.Person("p", neighbours="replace-one")]
+    replaced = [units.Row(2, neighbors="replace-one"), units.Person("p", neighbors="replace-one")]
     populated = [
         units.Member(of="patients"),
-        units.Member(of="patients", neighbours="replace-one"),
+        units.Member(of="patients", neighbors="replace-one"),
         units.Person("pid", of="patients"),
         units.Person("patient_id", at_most=5, of="patients"),
         units.Person("pid", of="staff"),

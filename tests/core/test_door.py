@@ -170,7 +170,7 @@ def test_a_closed_run_reads_nothing_and_hands_back_what_was_not_taken():
 
 
 @pytest.mark.parametrize(
-    "unit", [mosha.Row(), mosha.Person("name"), mosha.Person("patient_id", neighbours="replace-one"), mosha.Client()]
+    "unit", [mosha.Row(), mosha.Person("name"), mosha.Person("patient_id", neighbors="replace-one"), mosha.Client()]
 )
 def test_one_account_protects_one_unit(unit):
     purse = Purse()

@@ -164,7 +164,7 @@ def test_a_bad_number_is_refused(make, bad):
         lambda: events.Approx(1, -1e-9),
         lambda: events.ZeroConcentrated(-1),
         lambda: events.Gaussian(1).sample(1.5),
-        lambda: events.Gaussian(1).sample(0.5, neighbours="cousins"),
+        lambda: events.Gaussian(1).sample(0.5, neighbors="cousins"),
         lambda: events.Sampled("Gaussian", 0.5),
         lambda: events.FixedSizeSampled(events.Gaussian(1), 11, 10),
         lambda: events.FixedSizeSampled(events.Gaussian(1), 5, 10, 1),

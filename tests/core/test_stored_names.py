@@ -23,7 +23,7 @@ BEFORE = {
         '{"unit": "Event", "neighbours": "add-remove"}',
         ("9ca3c20ba56e6cac", "c33a69da6e2ab35e", "c6e6cdb11e1e49f2"),
     ),
-    mosha.Reading(neighbours="replace-one"): (
+    mosha.Reading(neighbors="replace-one"): (
         '{"unit": "Event", "neighbours": "replace-one"}',
         ("ebccb801e4d7f881", "fb15858e5f019914", "59d13327d6352048"),
     ),
@@ -39,7 +39,7 @@ BEFORE = {
         '{"unit": "Window", "neighbours": "add-remove", "column": "who", "steps": 4}',
         ("5e3b8dc17da547cb", "1916115d222b5d3c", "27b611e3206f7a96"),
     ),
-    mosha.Row(2, neighbours="replace-one"): (
+    mosha.Row(2, neighbors="replace-one"): (
         '{"unit": "Row", "neighbours": "replace-one", "at_most": 2}',
         ("c5e522aecb5eebf0", "42a6ab8e7f95b766", "ba46f8911da3cf00"),
     ),
@@ -87,7 +87,7 @@ def test_the_new_name_is_read_as_well():
 
 def test_people_meet_the_new_name():
     assert mosha.Reading().summarize() == "Reading()"
-    assert repr(mosha.Own()) == "Own(neighbours=<Neighbors.REPLACE_ONE: 'replace-one'>)"
+    assert repr(mosha.Own()) == "Own(neighbors=<Neighbors.REPLACE_ONE: 'replace-one'>)"
 
 
 @pytest.mark.parametrize(("old", "new"), [("Event", "Reading"), ("Self", "Own"), ("Neighbours", "Neighbors")])

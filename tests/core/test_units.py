@@ -21,9 +21,9 @@ def test_a_unit_survives_json(unit):
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_a_unit_says_who_and_how_neighbours_differ(unit):
+def test_a_unit_says_who_and_how_neighbors_differ(unit):
     assert unit.describe().startswith(unit.noun)
-    assert unit.describe().endswith(unit.neighbours.describe())
+    assert unit.describe().endswith(unit.neighbors.describe())
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
@@ -40,7 +40,7 @@ def test_an_account_covers_its_unit_and_whole_persons_of_its_population(unit, ot
     """What is covered is the same unit, perhaps without its population, or a whole person of the population itself."""
     assert unit.covers(unit)
     if unit.covers(other):
-        assert unit.neighbours is other.neighbours
+        assert unit.neighbors is other.neighbors
         assert other.of in (None, unit.of)
         named = isinstance(unit, units.Member) and other.whole_person and other.of == unit.of
         assert named or type(unit) is type(other)
@@ -69,7 +69,7 @@ def test_a_population_has_a_name_that_an_account_can_have(name):
 
 def test_a_unit_without_population_is_described_as_before_there_were_any():
     assert "of" not in units.Person("pid").to_dict()
-    said = "Person(neighbours=<Neighbors.ADD_REMOVE: 'add-remove'>, column='pid', at_most=2, groups=None, "
+    said = "Person(neighbors=<Neighbors.ADD_REMOVE: 'add-remove'>, column='pid', at_most=2, groups=None, "
     assert repr(units.Person("pid", at_most=2)) == said + "per_group=None, total=None)"  # fingerprints are made of it
     assert "of='staff'" in repr(units.Person("pid", of="staff"))
 
@@ -83,9 +83,9 @@ def test_what_cannot_be_enforced_is_part_of_the_promise():
     assert not units.Row(2).protects_same(units.Row(3))
 
 
-def test_another_column_another_neighbour_and_another_kind_are_somebody_else():
+def test_another_column_another_neighbor_and_another_kind_are_somebody_else():
     person = units.Person("id")
-    for other in (units.Person("name"), units.Person("id", neighbours="replace-one"), units.Row(), units.Client()):
+    for other in (units.Person("name"), units.Person("id", neighbors="replace-one"), units.Row(), units.Client()):
         assert not person.protects_same(other)
 
 
@@ -102,7 +102,7 @@ def test_another_column_another_neighbour_and_another_kind_are_somebody_else():
         lambda: units.Person("id", groups=True),
         lambda: units.Row(0),
         lambda: units.Row("many"),
-        lambda: units.Row(neighbours="next door"),
+        lambda: units.Row(neighbors="next door"),
         lambda: units.Node(max_degree=-1),
         lambda: units.Unit.from_dict({}),
         lambda: units.Unit.from_dict({"unit": "Galaxy"}),

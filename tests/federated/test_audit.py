@@ -1,4 +1,4 @@
-"""Every plan is attacked on its worst neighbours; a planted fault of the kind is found."""
+"""Every plan is attacked on its worst neighbors; a planted fault of the kind is found."""
 
 import numpy as np
 import pytest

@@ -143,10 +143,10 @@ def test_an_account_of_another_unit_pays_nothing():
 
 
 def test_a_round_of_secure_aggregation_is_checked():
-    terms = {"neighbours": 3, "survivors": 2, "width": 2, "rng": secure()}
+    terms = {"partners": 3, "survivors": 2, "width": 2, "rng": secure()}
     for members in (None, [], [1], [1, 1, 2], ["a", "b", "c"], [0, 1, 2], [1.5, 2, 3]):
         refused(Session.begin, members, **terms)
-    for field in ("neighbours", "survivors", "width"):
+    for field in ("partners", "survivors", "width"):
         for bad in [*NEVER, None, 0, 2.5]:
             refused(Session.begin, [1, 2, 3, 4], **terms | {field: bad})
     refused(Session.begin, [1, 2, 3, 4], **terms | {"rng": None})
@@ -184,7 +184,7 @@ def test_a_simulation_is_checked_and_one_of_another_size_is_not_paid_for():
         "sizes": [5, "x", [1], [0, 1, 1], [6, 1, 1], [1.5, 1, 1], [None, 1, 1]],
         "proximal": NEVER,
         "seed": [None, "x", math.nan, 2.5],
-        "vectorised": ["x", 5, None],
+        "vectorized": ["x", 5, None],
     }
     for field, values in bad.items():
         for value in values:
@@ -204,14 +204,14 @@ def test_clients_that_train_privately_are_checked():
     plan = DPSGD(steps=2, rate=0.5, clip=1.0, noise_multiplier=1.0)
     given = {"model": torch.nn.Linear(4, 2), "loss": torch.nn.CrossEntropyLoss(reduction="none")}
     given |= {"data": {"a": torch.utils.data.TensorDataset(x, y)}, "plan": plan, "accounts": {"a": account}}
-    given |= {"optimiser": lambda parameters: torch.optim.SGD(parameters, lr=0.1)}
+    given |= {"optimizer": lambda parameters: torch.optim.SGD(parameters, lr=0.1)}
     bad = {
         "model": [None, 5],
         "loss": [None],
         "data": [None, 5, {}],
         "plan": [None, PLAN, 5],
         "accounts": [None, 5, {"b": account}, {"a": 5}],
-        "optimiser": [None, 5],
+        "optimizer": [None, 5],
     }
     for field, values in bad.items():
         for value in values:

@@ -32,7 +32,7 @@ def federation(accounts=None):
         data,
         plan=PLAN,
         accounts=accounts or {client: wallet() for client in "abc"},
-        optimiser=lambda parameters: torch.optim.SGD(parameters, lr=0.5),
+        optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.5),
     )
 
 

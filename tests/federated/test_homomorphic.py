@@ -20,7 +20,7 @@ from mosha.federated import (
 def test_encryption_and_masks_open_the_same_sum():
     rng = np.random.default_rng()
     inputs = {n: rng.integers(0, 1 << 32, 5000, np.uint32) for n in range(1, 5)}
-    session = Session.begin(list(inputs), neighbours=3, survivors=2, width=5000, rng=noise.secure())
+    session = Session.begin(list(inputs), partners=3, survivors=2, width=5000, rng=noise.secure())
     expected = sum(inputs.values(), np.zeros(5000, np.uint32))
     assert np.array_equal(sum_under_encryption(inputs), expected)
     assert np.array_equal(securely_summed(session, inputs, noise.secure()), expected)

@@ -22,10 +22,10 @@ def inputs(members, width):
 class Protocol:
     """The whole protocol in one process; members may vanish before each of its steps."""
 
-    def __init__(self, members=8, width=50, neighbours=6, threshold=4, survivors=3):
+    def __init__(self, members=8, width=50, partners=6, threshold=4, survivors=3):
         names = range(1, members + 1)
         self.session = Session.begin(
-            names, neighbours=neighbours, threshold=threshold, survivors=survivors, width=width, rng=secure()
+            names, partners=partners, threshold=threshold, survivors=survivors, width=width, rng=secure()
         )
         self.server = SecureServer(self.session)
         self.clients = {m: SecureClient(m, self.session, secure()) for m in names}
@@ -61,10 +61,10 @@ class Protocol:
     st.sampled_from([4, 6, 8]),
     st.lists(st.tuples(st.integers(1, 14), st.integers(0, 3)), max_size=4),
 )
-def test_the_sum_of_the_survivors_is_exact_or_nothing_is_opened(members, neighbours, vanishing):
+def test_the_sum_of_the_survivors_is_exact_or_nothing_is_opened(members, partners, vanishing):
     """Who vanishes, when, and how many there are: the answer is the exact sum, or a typed refusal."""
-    degree = min(neighbours, members - 1)
-    protocol = Protocol(members, 20, neighbours, degree // 2 + 1, 2)
+    degree = min(partners, members - 1)
+    protocol = Protocol(members, 20, partners, degree // 2 + 1, 2)
     gone = [{m for m, when in vanishing if when <= step} for step in range(4)]
     try:
         protocol.keys(gone[0])
@@ -195,7 +195,7 @@ def test_two_members_with_one_key_are_refused():
 
 
 @pytest.mark.parametrize("other", [2, 3])
-def test_its_own_keys_sent_back_as_a_neighbours_are_refused(other):
+def test_its_own_keys_sent_back_as_a_neighbors_are_refused(other):
     protocol = Protocol(4, 10, 4, 2, 2)
     protocol.keys()
     with pytest.raises(errors.RunError, match="same key"):
@@ -246,11 +246,11 @@ def test_the_field_is_a_prime_above_all_secrets():
 @pytest.mark.parametrize(
     "terms",
     [
-        {"neighbours": 6, "threshold": 3, "survivors": 3},
-        {"neighbours": 6, "threshold": 7, "survivors": 3},
-        {"neighbours": 6, "threshold": 4, "survivors": 1},
-        {"neighbours": 6, "threshold": 4, "survivors": 99},
-        {"neighbours": 0, "threshold": 1, "survivors": 3},
+        {"partners": 6, "threshold": 3, "survivors": 3},
+        {"partners": 6, "threshold": 7, "survivors": 3},
+        {"partners": 6, "threshold": 4, "survivors": 1},
+        {"partners": 6, "threshold": 4, "survivors": 99},
+        {"partners": 0, "threshold": 1, "survivors": 3},
     ],
 )
 def test_terms_that_could_open_one_input_are_refused(terms):

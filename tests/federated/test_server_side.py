@@ -1,4 +1,4 @@
-"""Noise at the server: prices before data, sensitivity on neighbours, adaptive clips, weights, dropouts, faults."""
+"""Noise at the server: prices before data, sensitivity on neighbors, adaptive clips, weights, dropouts, faults."""
 
 import contextlib
 import math

@@ -37,15 +37,15 @@ def rows(sim, chosen, number=1):
 @pytest.mark.parametrize("proximal", [0.0, 0.7])
 @pytest.mark.parametrize("sizes", [None, [12, 3, 7, 1, 12, 5, 2]])
 def test_all_at_once_is_one_by_one_to_float_tolerance(proximal, sizes):
-    together = simulation(proximal=proximal, sizes=sizes, vectorised=True)
-    one_by_one = simulation(proximal=proximal, sizes=sizes, vectorised=False)
+    together = simulation(proximal=proximal, sizes=sizes, vectorized=True)
+    one_by_one = simulation(proximal=proximal, sizes=sizes, vectorized=False)
     assert np.abs(rows(together, range(7)) - rows(one_by_one, range(7))).max() < 1e-6
 
 
 @pytest.mark.parametrize("proximal", [0.0, 0.7])
 def test_what_is_played_back_is_what_was_recorded(proximal):
     """Rounds of one size are recorded the second time and played back the third; another size begins anew."""
-    auto, plain = simulation(proximal=proximal), simulation(proximal=proximal, vectorised=False)
+    auto, plain = simulation(proximal=proximal), simulation(proximal=proximal, vectorized=False)
     for number, chosen in enumerate([range(5), range(5), range(2, 7), range(3), range(5)], 1):
         assert np.abs(rows(auto, chosen, number) - rows(plain, chosen, number)).max() < 1e-6
     assert (5, True) in auto._recorded
@@ -82,7 +82,7 @@ def test_a_model_that_cannot_be_traced_is_trained_one_by_one():
 
     sim = Simulation(Stubborn(), torch.nn.functional.cross_entropy, examples(), local_steps=2, batch=4, rate=0.1)
     assert rows(sim, range(7)).shape == (7, 21)
-    assert sim._vectorised is False
+    assert sim._vectorized is False
 
 
 def test_training_on_a_simulation_learns():

@@ -1,4 +1,4 @@
-"""All graphs of up to five vertices, and all pairs of neighbours among them."""
+"""All graphs of up to five vertices, and all pairs of neighbors among them."""
 
 import itertools
 from functools import cache
@@ -17,7 +17,7 @@ def every_graph(n):
 
 
 @cache
-def edge_neighbours(n):
+def edge_neighbors(n):
     """(graph, the same graph with one edge more), every such pair once."""
     graphs = every_graph(n)
     bits = n * (n - 1) // 2
@@ -25,7 +25,7 @@ def edge_neighbours(n):
 
 
 @cache
-def vertex_neighbours(n):
+def vertex_neighbors(n):
     """(graph without a vertex, graph), for every graph on n vertices and every vertex of it."""
     graphs = every_graph(n - 1)
     return [(graphs[without(mask, n, v)], graph) for mask, graph in every_graph(n).items() for v in range(n)]

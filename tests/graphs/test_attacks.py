@@ -16,7 +16,7 @@ from tests.chance import look_for_fault
 from tests.graphs.small_graphs import every_graph
 
 ENTRIES = own_entries()
-LEAST = 100  # runs of slow ones, on one pair of neighbours: an error in them is found, a small excess is not
+LEAST = 100  # runs of slow ones, on one pair of neighbors: an error in them is found, a small excess is not
 RUNS = {
     2000: "edges; components; maximum degree; degree histogram; stars, degrees clamped; edges, node level; "
     "cumulative degrees, node level; degree histogram, node level; stars, node level; vertices, node level",
@@ -57,7 +57,7 @@ def test_a_ladder_whose_noise_ignores_epsilon_is_broken():
         return statistic.evaluate(data) + rungs._draw_on_rung(widths, 0, rng), state
 
     faulty = Measurement(unit=mosha.Edge(), event=mosha.events.Pure(1.0), step=step)
-    verdict = look_for_fault(lambda: mosha.audit.attack(faulty, neighbours=complete(5), runs=3000, confidence=1 - 1e-9))
+    verdict = look_for_fault(lambda: mosha.audit.attack(faulty, neighbors=complete(5), runs=3000, confidence=1 - 1e-9))
     assert verdict.outcome is mosha.audit.Outcome.BROKEN
 
 
@@ -69,6 +69,6 @@ def test_degree_reports_with_half_the_noise_are_broken():
         return graph.degrees[:2] + noise
 
     first, second = every_graph(3)[1], every_graph(3)[0]
-    promise = {"neighbours": (first, second), "claim": mosha.guarantees.Pure(4), "confidence": 1 - 1e-9}
+    promise = {"neighbors": (first, second), "claim": mosha.guarantees.Pure(4), "confidence": 1 - 1e-9}
     verdict = look_for_fault(lambda: mosha.audit.attack(reports, runs=20_000, batch=True, **promise))
     assert verdict.outcome is mosha.audit.Outcome.BROKEN

@@ -1,4 +1,4 @@
-"""Graphs, their questions and streams show themselves in public words: neighbouring data give equal text."""
+"""Graphs, their questions and streams show themselves in public words: neighboring data give equal text."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def show(thing):
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_neighbouring_graphs_look_the_same(lang):
+def test_neighboring_graphs_look_the_same(lang):
     mosha.set_language(lang)
     try:
         edges = [(0, 1), (1, 2), (2, 3)]

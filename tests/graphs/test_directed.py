@@ -49,7 +49,7 @@ def test_widths_that_are_too_small_by_one_would_be_found():
 @pytest.mark.parametrize("statistic", [ArcCount(), ArcDegrees(3, "in"), ArcDegrees(5, "out")], ids=repr)
 def test_one_arc_moves_degrees_by_no_more_than_is_derived(statistic):
     pairs = [(graph, other) for _, graph, other in graphs(100)]
-    assert mosha.audit.statistic_contract(statistic, unit=Edge(), neighbours=pairs).kept
+    assert mosha.audit.statistic_contract(statistic, unit=Edge(), neighbors=pairs).kept
 
 
 def test_answers_lie_within_their_bars():

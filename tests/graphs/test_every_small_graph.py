@@ -26,7 +26,7 @@ from mosha.graphs.statistics.statistic import (
 )
 from mosha.graphs.statistics.subgraphs import StarCount, TriangleCount
 from mosha.mechanisms.smooth_sensitivity import LEAST_SCALE, smooth_bound
-from tests.graphs.small_graphs import edge_neighbours, every_graph, vertex_neighbours
+from tests.graphs.small_graphs import edge_neighbors, every_graph, vertex_neighbors
 
 EDGE = mosha.Edge()
 
@@ -36,11 +36,11 @@ def kinds(n):
 
 
 def states(statistic, n):
-    """All pairs of (exact, widths) that neighbours have: all that a law depends on."""
+    """All pairs of (exact, widths) that neighbors have: all that a law depends on."""
     read = {}
     for graph in every_graph(n).values():
         read[id(graph)] = (statistic.evaluate(graph), statistic.widths(graph))
-    return {(read[id(a)], read[id(b)]) for a, b in edge_neighbours(n)}
+    return {(read[id(a)], read[id(b)]) for a, b in edge_neighbors(n)}
 
 
 def ladder_law(rungs, exact, widths, reach=400):
@@ -125,7 +125,7 @@ EDGE_STATISTICS = [
 @pytest.mark.parametrize("statistic", EDGE_STATISTICS, ids=lambda s: type(s).__name__)
 def test_one_edge_moves_a_statistic_by_its_sensitivity_and_no_further(statistic):
     exact = {id(graph): statistic.evaluate(graph, EDGE) for graph in every_graph(5).values()}
-    moves = [np.abs(exact[id(a)] - exact[id(b)]) for a, b in edge_neighbours(5)]
+    moves = [np.abs(exact[id(a)] - exact[id(b)]) for a, b in edge_neighbors(5)]
     claimed = statistic.sensitivity(EDGE)
     assert max(move.sum() for move in moves) == claimed.l1
     assert max(move.max() for move in moves) <= claimed.linf
@@ -151,7 +151,7 @@ def test_one_vertex_moves_a_bounded_statistic_by_no_more_than_its_sensitivity(bo
     unit, statistics = node_statistics(bound)
     for statistic in statistics:
         exact = {id(g): statistic.evaluate(g, unit) for n in (4, 5) for g in every_graph(n).values()}
-        read = [(exact[id(a)], exact[id(b)]) for a, b in vertex_neighbours(5)]
+        read = [(exact[id(a)], exact[id(b)]) for a, b in vertex_neighbors(5)]
         worst = max(np.abs(before - after).sum() for before, after in read)
         assert worst <= statistic.sensitivity(unit).l1
         if not isinstance(statistic, StarsOfBounded):
@@ -161,7 +161,7 @@ def test_one_vertex_moves_a_bounded_statistic_by_no_more_than_its_sensitivity(bo
 def test_edges_of_a_bounded_graph_never_fall_when_a_vertex_comes():
     for bound in (1, 2, 3):
         unit = mosha.Node(max_degree=bound)
-        for a, b in vertex_neighbours(5):
+        for a, b in vertex_neighbors(5):
             assert 0 <= EdgeCount().evaluate(b, unit)[0] - EdgeCount().evaluate(a, unit)[0] <= bound
 
 
@@ -187,7 +187,7 @@ def test_capped_triangles_are_lipschitz_and_never_fall():
             seen[key] = capped_triangles_at(graph, caps)
         return seen[key]
 
-    for a, b in vertex_neighbours(5)[::37]:
+    for a, b in vertex_neighbors(5)[::37]:
         for cap, before, after in zip(caps, values(a), values(b), strict=True):
             assert -1 <= after - before <= cap + 1
             assert after <= b.triangles
@@ -204,11 +204,11 @@ def test_a_forest_of_bounded_degree_is_lipschitz_and_finds_the_components(bound)
             seen[id(graph)] = bounded_forest(graph, bound)
         return seen[id(graph)]
 
-    moves = [value(b) - value(a) for a, b in vertex_neighbours(5)[4::61]]
+    moves = [value(b) - value(a) for a, b in vertex_neighbors(5)[4::61]]
     assert min(moves) >= -1
     assert bound - 1 <= max(moves) <= bound + 1
     if bound == 4:  # every forest on five vertices keeps it
-        assert all(b.vertices - value(b) == b.components for _, b in vertex_neighbours(5)[4::61])
+        assert all(b.vertices - value(b) == b.components for _, b in vertex_neighbors(5)[4::61])
 
 
 def test_a_bound_below_what_forests_need_counts_too_many_components_and_never_too_few():
@@ -228,7 +228,7 @@ BOUNDED = [
 
 @pytest.mark.parametrize("statistic", BOUNDED, ids=str)
 def test_a_declared_bound_at_edge_level_is_enforced_on_every_graph(statistic):
-    pairs = edge_neighbours(5)[::29]
+    pairs = edge_neighbors(5)[::29]
     exact = {id(g): statistic.evaluate(g, EDGE)[0] for pair in pairs for g in pair}
     moves = [abs(exact[id(a)] - exact[id(b)]) for a, b in pairs]
     assert statistic.sensitivity(EDGE).l1 - 1 <= max(moves) <= statistic.sensitivity(EDGE).l1
@@ -258,7 +258,7 @@ def test_the_choice_of_a_bound_never_exceeds_its_epsilon(epsilon, choose, monkey
     bounds = powers_of_two(4)
     pairs = {
         tuple(tuple(int(g.projected_degrees(b).sum()) // 2 for b in bounds) for g in pair)
-        for pair in vertex_neighbours(5)
+        for pair in vertex_neighbors(5)
     }
     worst = 0.0
     for one, two in pairs:

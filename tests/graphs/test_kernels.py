@@ -5,6 +5,7 @@ import pytest
 
 from mosha.graphs import Graph
 from mosha.graphs.data import compiled, sparse
+from mosha.graphs.synthesis import generators
 from tests.graphs.real_graphs import GOLDEN, real
 from tests.graphs.small_graphs import every_graph
 
@@ -18,7 +19,7 @@ def test_exact_statistics_are_the_published_ones(name):
     assert graph.components == int(row["components"])
     assert graph.triangles == int(row["triangles"])
     assert [graph.stars(k) for k in (2, 3, 4)] == [int(row[f"stars{k}"]) for k in (2, 3, 4)]
-    assert graph.most_common_neighbours == int(row["max_common_neighbours_all_pairs"])
+    assert graph.most_common_neighbors == int(row["max_common_neighbors_all_pairs"])
     assert compiled.triangles_at(graph.starts, graph.ends).max() == int(row["max_triangles_on_a_node"])
 
 
@@ -39,7 +40,7 @@ def test_both_kinds_of_kernels_give_the_same_integers(vertices, edges):
         assert np.array_equal(ours, theirs)
     graph = random_graph(generator, vertices, edges) if vertices else Graph.of([], vertices=0)
     rows = (graph.starts, graph.ends)
-    for name in ("triangle_count", "most_common_neighbours", "component_count"):
+    for name in ("triangle_count", "most_common_neighbors", "component_count"):
         ours, theirs = both(name, *rows)
         assert ours == theirs, name
     for name in ("triangles_at", "distance_counts"):
@@ -54,12 +55,12 @@ def test_both_kinds_of_kernels_give_the_same_integers(vertices, edges):
     assert np.allclose(*both("fit_isotonic", values))
 
 
-def test_common_neighbours_are_counted_over_all_pairs_joined_or_not():
+def test_common_neighbors_are_counted_over_all_pairs_joined_or_not():
     for graph in every_graph(5).values():
-        rows = [set(graph.neighbours(v).tolist()) for v in range(5)]
+        rows = [set(graph.neighbors(v).tolist()) for v in range(5)]
         brute = max(len(rows[a] & rows[b]) for a in range(5) for b in range(a))
-        assert compiled.most_common_neighbours(graph.starts, graph.ends) == brute
-        assert sparse.most_common_neighbours(graph.starts, graph.ends) == brute
+        assert compiled.most_common_neighbors(graph.starts, graph.ends) == brute
+        assert sparse.most_common_neighbors(graph.starts, graph.ends) == brute
 
 
 def test_a_projection_keeps_the_bound_and_loses_nothing_below_it():
@@ -76,3 +77,20 @@ def test_isotonic_regression_is_increasing_and_keeps_the_sum():
     assert (np.diff(fitted) >= 0).all()
     assert fitted.sum() == pytest.approx(values.sum())
     assert np.array_equal(compiled.fit_isotonic(np.sort(values)), np.sort(values))
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 2**20])
+def test_stubs_are_matched_without_loops_repetitions_or_edges_that_are_there(at_once, monkeypatch):
+    monkeypatch.setattr(generators, "CODES_AT_ONCE", at_once)
+    for _ in range(50):
+        source = np.random.default_rng()
+        vertices = int(source.integers(2, 40))
+        stubs = source.integers(0, 6, vertices)
+        taken = Graph.of(source.integers(0, vertices, (10, 2)), vertices=vertices).pairs().astype(np.int64)
+        codes = taken[:, 0] * vertices + taken[:, 1]
+        found = generators.match_stubs(stubs, codes, vertices, source)
+        low, high = found // vertices, found % vertices
+        assert (low < high).all()
+        assert len(np.unique(found)) == len(found)
+        assert not np.isin(found, codes).any()
+        assert (np.bincount(np.concatenate([low, high]), minlength=vertices) <= stubs).all()

@@ -101,7 +101,7 @@ def test_directed_graphs_are_refused_or_declared_symmetric():
 
 @pytest.mark.parametrize("directed", ["refuse", "symmetrize"])
 def test_whether_a_matrix_is_symmetric_is_private(directed):
-    """One written cell more or less may make it so: neighbours are read alike and differ by one edge at most."""
+    """One written cell more or less may make it so: neighbors are read alike and differ by one edge at most."""
     whole = [(0, 1), (1, 0), (1, 2), (2, 1)]
     counts = []
     for cells in (whole, whole[:-1], whole[:-2], whole[1:]):
@@ -288,7 +288,7 @@ def bad_questions():
         "triangles of two": lambda: tiny.triangles().measurement(epsilon=1),
         "an account of nobody": lambda: protect(PAIRS, unit=mosha.Edge(), vertices=7, account=3),
         "another unit": lambda: protect(PAIRS, unit=mosha.Row(), vertices=7),
-        "replaced edges": lambda: protect(PAIRS, unit=mosha.Edge(neighbours="replace-one"), vertices=7),
+        "replaced edges": lambda: protect(PAIRS, unit=mosha.Edge(neighbors="replace-one"), vertices=7),
         "a bound of zero": lambda: mosha.Node(max_degree=0),
         "no account": lambda: edge.edges().release(epsilon=1),
         "a partition that is too short": lambda: edge.best_partition([[0, 1]], density=0.1).measurement(epsilon=1),

@@ -33,7 +33,7 @@ def test_spark_counts_what_one_machine_counts(both):
     assert spark.highest_degrees() == graph.highest_degrees()
     assert spark.stars(3) == graph.stars(3)
     assert spark.triangles == graph.triangles
-    assert spark.most_common_neighbours == graph.most_common_neighbours
+    assert spark.most_common_neighbors == graph.most_common_neighbors
     assert spark.components == graph.components
 
 

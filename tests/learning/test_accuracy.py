@@ -38,7 +38,7 @@ def test_an_example_moves_each_count_by_one_at_most_and_all_the_same_way():
         moved = whole - right.evaluate((rows[rest], labels[rest]), Example())
         assert set(moved.tolist()) <= {0, 1}
     assert right.sensitivity(Example()).span == 1
-    assert right.sensitivity(Example(neighbours="replace-one")).span == 2
+    assert right.sensitivity(Example(neighbors="replace-one")).span == 2
     assert right.sensitivity(Row(at_most=4)).linf == 4
 
 
@@ -187,7 +187,7 @@ def test_teachers_of_persons_and_of_several_rows():
     one = votes.sensitivity(Example()).l2
     assert votes.sensitivity(Person("who")).l2 == one
     assert votes.sensitivity(Row(at_most=3)).l2 == pytest.approx(3 * one)
-    assert votes.sensitivity(Example(neighbours="replace-one")).l2 == pytest.approx(2 * one)
+    assert votes.sensitivity(Example(neighbors="replace-one")).l2 == pytest.approx(2 * one)
     plan = teachers_labels(majority, teachers=5, classes=CLASSES, questions=2, unit=Person("who"), mu=2)
     rows, labels = examples(100)
     told, _ = plan.step(None, (rows, labels, np.arange(100) // 10), np.zeros((2, 1)), noise.secure())

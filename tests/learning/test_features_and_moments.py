@@ -1,4 +1,4 @@
-"""Scattering features, private moments of classes, and sums over neighbours: rows by themselves, bounds that hold."""
+"""Scattering features, private moments of classes, and sums over neighbors: rows by themselves, bounds that hold."""
 
 import math
 
@@ -120,7 +120,7 @@ def test_units_of_several_rows_move_more_and_persons_are_bounded():
     table = moments()
     one = table.sensitivity(Example()).l2
     assert table.sensitivity(Row(at_most=3)).l2 == 3 * one
-    assert table.sensitivity(Example(neighbours="replace-one")).l2 == 2 * one
+    assert table.sensitivity(Example(neighbors="replace-one")).l2 == 2 * one
     unit = Person("who", at_most=2)
     counts, _, _ = table.unpack(table.evaluate((np.ones((9, 3)), ["a"] * 9, ["ann"] * 9), unit))
     assert counts[0] == 2
@@ -197,7 +197,7 @@ def test_the_noise_of_a_hop_is_as_wide_as_it_is_priced():
 
 
 @pytest.mark.parametrize("wrong", [{"vertices": 0}, {"width": 0}, {"hops": 0}, {"hops": 1.5}])
-def test_wrong_sums_over_neighbours_are_refused(wrong):
+def test_wrong_sums_over_neighbors_are_refused(wrong):
     with pytest.raises(InvalidParameter):
         Aggregation(**{"vertices": 3, "width": 2, "hops": 1} | wrong)
 
@@ -212,8 +212,8 @@ def test_other_units_and_shapes_are_refused():
         plan.evaluate([(0.5, 1.5)], np.zeros((3, 2)))
 
 
-def test_neighbours_tell_the_group_of_a_vertex_though_each_edge_is_hidden():
-    """Two groups of 150, ten neighbours each inside: the noisy sums of one hop find nearly all (measured: 99%)."""
+def test_neighbors_tell_the_group_of_a_vertex_though_each_edge_is_hidden():
+    """Two groups of 150, ten neighbors each inside: the noisy sums of one hop find nearly all (measured: 99%)."""
     random = np.random.default_rng()
     group = np.repeat([0, 1], 150)
     inside = [

@@ -116,7 +116,7 @@ def test_node_level_is_paid_as_asked_and_twice_as_far_when_a_vertex_is_replaced(
     plan, node = Aggregation(vertices=12, width=3, hops=2), Node(max_degree=2)
     measurement = plan.measurement(unit=node, epsilon=2, delta=1e-6)
     assert 1.99 < accounting.epsilon(measurement.event, 1e-6) <= 2
-    replaced = Node(max_degree=2, neighbours=Neighbors.REPLACE_ONE)
+    replaced = Node(max_degree=2, neighbors=Neighbors.REPLACE_ONE)
     assert plan.sensitivity(replaced) == 2 * plan.sensitivity(node)
     account = Ledger.memory().account("g", unit=node, epsilon=2, delta=1e-6, rule="gaussian", delta_for_events=1e-13)
     with account.open(measurement) as run:

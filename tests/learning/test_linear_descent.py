@@ -146,7 +146,7 @@ def test_units_with_more_rows_or_replaced_ones_get_more_noise():
     descent = plan()
     one = descent.sensitivity(Example())
     assert descent.sensitivity(Row(at_most=3)) == 3 * one
-    assert descent.sensitivity(Example(neighbours="replace-one")) == 2 * one
+    assert descent.sensitivity(Example(neighbors="replace-one")) == 2 * one
     assert descent.sensitivity(Person("who", at_most=5)) == 5 * one
 
 

@@ -59,7 +59,7 @@ def ranked(output, target):
     return separate(output, target) * output[:, 0].argsort().argsort().float()
 
 
-def same_class_as_neighbour(output, target):
+def same_class_as_neighbor(output, target):
     return separate(output, target) * (target == target.roll(1)).float().add(1)
 
 
@@ -89,7 +89,7 @@ MIXING = [
     to_prototypes,
     mixed_up,
     ranked,
-    same_class_as_neighbour,
+    same_class_as_neighbor,
     any_positive,
 ]
 SEPARATE = [
@@ -116,7 +116,7 @@ class FromSomeRows(nn.Module):
 STATISTICS = {
     "mean": lambda x: x.mean(0),
     "largest": lambda x: x.amax(0),
-    "neighbour": lambda x: x.roll(1, 0),
+    "neighbor": lambda x: x.roll(1, 0),
     "first": lambda x: x[:1],
     "last of a pair": lambda x: torch.cat([x[-1:], torch.zeros_like(x[1:])]),
 }

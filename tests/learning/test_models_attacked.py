@@ -32,7 +32,7 @@ def test_a_gradient_that_is_not_clipped_is_found(monkeypatch):
     """The fault of others: the price of a clip that nobody applies."""
     faulty = model(clip=0.01).measurement(1)
     monkeypatch.setattr("mosha.learning.linear.descent.clip_residuals", lambda residuals, clip: residuals)
-    assert look_for_fault(lambda: attack(faulty, neighbours=PAIR, runs=1500, confidence=1 - 1e-9)).broken
+    assert look_for_fault(lambda: attack(faulty, neighbors=PAIR, runs=1500, confidence=1 - 1e-9)).broken
 
 
 def test_a_divisor_that_is_the_private_number_of_examples_is_found():
@@ -46,5 +46,5 @@ def test_a_divisor_that_is_the_private_number_of_examples_is_found():
 
     leaky = replace(right, step=step)
     pair = tuple((np.full((n, 1), 1 << 14, np.int16), np.ones((n, 1)), None) for n in (2, 1))
-    assert not attack(right, neighbours=pair, runs=1500, confidence=1 - 1e-9).broken
-    assert look_for_fault(lambda: attack(leaky, neighbours=pair, runs=1500, confidence=1 - 1e-9)).broken
+    assert not attack(right, neighbors=pair, runs=1500, confidence=1 - 1e-9).broken
+    assert look_for_fault(lambda: attack(leaky, neighbors=pair, runs=1500, confidence=1 - 1e-9)).broken

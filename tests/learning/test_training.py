@@ -149,7 +149,7 @@ def test_persons_are_clipped_as_a_whole(ledger):
 
 
 def test_fixed_sizes_are_priced_for_replaced_examples(ledger):
-    unit = mosha.Example(neighbours="replace-one")
+    unit = mosha.Example(neighbors="replace-one")
     account = ledger.account("fixed", unit=unit, epsilon=1, delta=1e-5, rule="pure")
     plan = plan_of(sampling="fixed_size", unit=unit, population=200).calibrate(epsilon=1, delta=1e-5)
     assert plan.noise_multiplier > plan_of().calibrate(epsilon=1, delta=1e-5).noise_multiplier
@@ -300,7 +300,7 @@ def test_a_model_that_changes_later_is_refused(account):
         {"population": 10},
         {"unit": mosha.Row()},
         {"unit": mosha.Person("who")},
-        {"unit": mosha.Example(neighbours="replace-one")},
+        {"unit": mosha.Example(neighbors="replace-one")},
         {"loss_at_most": 0},
         {"delta": 0},
         {"delta": 1},

@@ -87,10 +87,10 @@ def test_a_unit_that_is_none_is_refused(book, mosha_ledger, text):
     assert err.startswith("mosha: InvalidParameter:")
 
 
-def test_neighbours_may_be_said(book, mosha_ledger):
-    assert mosha_ledger("open", book, "visits", "--unit", "row", "--neighbours", "replace-one", "--rho", 1)[0] == 0
+def test_neighbors_may_be_said(book, mosha_ledger):
+    assert mosha_ledger("open", book, "visits", "--unit", "row", "--neighbors", "replace-one", "--rho", 1)[0] == 0
     with mosha.Ledger(book) as ledger:
-        assert ledger.account("visits").unit == mosha.Row(neighbours="replace-one")
+        assert ledger.account("visits").unit == mosha.Row(neighbors="replace-one")
 
 
 def test_children_and_blocks(visits, mosha_ledger):

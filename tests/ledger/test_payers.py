@@ -146,7 +146,7 @@ def test_an_analyst_beside_the_blocks_makes_the_parent_pay_for_all_of_them(ledge
     assert [visits.spent, inside.spent] == [3.0, 2.0]
 
 
-@pytest.mark.parametrize("unit", [mosha.Row(at_most=2), mosha.Reading(neighbours="replace-one"), mosha.Own()])
+@pytest.mark.parametrize("unit", [mosha.Row(at_most=2), mosha.Reading(neighbors="replace-one"), mosha.Own()])
 def test_blocks_are_not_called_disjoint_where_one_change_touches_two(ledger, unit):
     with pytest.raises(errors.InvalidParameter, match="disjoint_blocks"):
         ledger.account("visits", unit=unit, epsilon=1, disjoint_blocks=True)

@@ -109,7 +109,7 @@ def test_what_names_no_population_takes_that_of_its_account(ledger, patients):
 def test_only_units_that_hide_whole_persons_enter_a_population(ledger, patients, unit):
     """The law over all units: an account either pays into the population, or is refused beneath it."""
     before = ledger.head
-    fits = unit.whole_person and unit.of == "patients" and unit.neighbours == "add-remove"
+    fits = unit.whole_person and unit.of == "patients" and unit.neighbors == "add-remove"
     if fits and not isinstance(unit, mosha.Member):
         inside = mosha.Unit.from_dict(unit.to_dict() | {"of": PATIENTS})
         account = ledger.account("part", unit=inside, epsilon=1, parent=patients)
@@ -121,14 +121,14 @@ def test_only_units_that_hide_whole_persons_enter_a_population(ledger, patients,
         assert ledger.head == before
 
 
-def test_neighbours_of_a_population_agree(ledger, patients):
+def test_neighbors_of_a_population_agree(ledger, patients):
     with pytest.raises(errors.WrongUnit, match="kind of neighbors"):
         ledger.account("phones", unit=mosha.Own(of=PATIENTS), epsilon=1)
-    owners = ledger.population("owners", neighbours="replace-one", epsilon=1)
+    owners = ledger.population("owners", neighbors="replace-one", epsilon=1)
     phones = ledger.account("phones", unit=mosha.Own(of="owners"), epsilon=1)
     phones.open(asking(events.Laplace(2), unit=mosha.Own()))
     assert owners.spent == 0.5
-    assert ledger.population("owners").unit.neighbours == "replace-one"
+    assert ledger.population("owners").unit.neighbors == "replace-one"
 
 
 def test_a_population_is_opened_before_its_accounts_and_never_by_chance(ledger):
@@ -148,7 +148,7 @@ def test_a_population_is_opened_before_its_accounts_and_never_by_chance(ledger):
 def test_a_population_is_reopened_under_its_terms_alone(ledger, patients):
     assert ledger.population(PATIENTS).terms == patients.terms
     assert ledger.account(PATIENTS).terms == patients.terms
-    for terms in ({"epsilon": 3}, {"neighbours": "replace-one"}, {"size": 7}):
+    for terms in ({"epsilon": 3}, {"neighbors": "replace-one"}, {"size": 7}):
         with pytest.raises(errors.AccountMismatch):
             ledger.population(PATIENTS, **terms)
     visits = ledger.account("visits", unit=VISITS, epsilon=1)
@@ -319,8 +319,8 @@ def test_populations_from_the_command_line(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["population"], found["size"], found["unit"]["unit"]) == ("patients", 1000, "Member")
     assert main([*labs]) == 0
-    assert main(["ledger", "population", book, "patients", "--neighbours", "replace-one"]) == 1
-    assert main(["ledger", "population", book, "patients", "--neighbours", "sideways"]) == 1
+    assert main(["ledger", "population", book, "patients", "--neighbors", "replace-one"]) == 1
+    assert main(["ledger", "population", book, "patients", "--neighbors", "sideways"]) == 1
     assert main(["ledger", "open", book, "labs", "--of", "patients"]) == 1
     with mosha.Ledger(book) as ledger:
         assert ledger.account("labs").population.name == "patients"
@@ -360,7 +360,7 @@ def _survey(ledger):
 def test_every_kind_of_data_pays_into_its_population(ask):
     ledger = mosha.Ledger.memory()
     patients = ledger.population(PATIENTS, epsilon=9, delta=1e-4)
-    owners = ledger.population("owners", neighbours="replace-one", epsilon=9)
+    owners = ledger.population("owners", neighbors="replace-one", epsilon=9)
     ask(ledger)
     paid = owners if ask is _survey else patients
     assert paid.spent > 0.3

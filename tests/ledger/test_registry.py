@@ -75,7 +75,7 @@ def test_every_unit_has_its_level_and_its_model(ledger, unit):
     assert find_problems(found) == []
     loss, model = found["deployment"]["privacy_loss"], found["deployment"]["deployment_model"]["model_name"]
     assert loss["privacy_unit"].endswith(("level", "time"))
-    assert unit.neighbours.describe() in loss["privacy_unit_details"]
+    assert unit.neighbors.describe() in loss["privacy_unit_details"]
     assert model == {mosha.Own: "Local", mosha.Client: "Federated"}.get(type(unit), "Central")
 
 

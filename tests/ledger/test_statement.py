@@ -56,7 +56,7 @@ def test_the_costs_add_up_to_what_was_spent(ledger, visits):
 
 def test_it_is_json_for_programs(ledger, visits):
     found = json.loads(json.dumps(ledger.statement(visits).to_dict(), allow_nan=False))
-    assert (found["neighbours"], found["head"]) == ("add-remove", str(ledger.head))
+    assert (found["neighbors"], found["head"]) == ("add-remove", str(ledger.head))
     assert [line["account"] for line in found["accounts"]] == ["visits/zhang"]
     assert "description" in found["registry"]["missing"]
 
@@ -67,7 +67,7 @@ def test_the_markdown_says_it_to_people(ledger, visits):
     for part in (
         "| promise | epsilon 3, delta 1e-06, for all releases together |",
         "| hidden | whether one person (all rows of one 'patient_id') is added or removed |",
-        "| neighbours | add-remove |",
+        "| neighbors | add-remove |",
         "| visits/zhang | epsilon 1, delta 1e-07 |",
         "| daily count | Gaussian(noise_multiplier=50.0) * 2 |",
         "| broken \\| pipe |",

@@ -42,13 +42,13 @@ def cheap(survey):
     return answers
 
 
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda s: getattr(s, "method", s.randomiser.name))
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda s: getattr(s, "method", s.randomizer.name))
 def test_the_attacker_finds_at_most_the_claim_and_nearly_all_of_it(survey):
     """Broken by chance with probability 1e-9; 0.915 was found of projective, 0.944 of optimised unary."""
-    hashed = survey.randomiser.name == "local-hashing"
+    hashed = survey.randomizer.name == "local-hashing"
     verdict = audit.attack(
         cheap(survey) if hashed else seen_by_attacker(survey),
-        neighbours=(0, 1),
+        neighbors=(0, 1),
         claim=guarantees.Pure(1.0),
         runs=150_000,
         batch=True,
@@ -80,7 +80,7 @@ def one_sided_rappor(value, size, flip=0.5):
 
 @pytest.mark.parametrize(("peer", "least"), [(leaky_subset, 3.5), (one_sided_rappor, 4.0)])
 def test_the_leaks_of_other_libraries_are_found(peer, least):
-    how = {"neighbours": (0, 1), "claim": guarantees.Pure(1.0), "batch": True}
+    how = {"neighbors": (0, 1), "claim": guarantees.Pure(1.0), "batch": True}
     verdict = look_for_fault(lambda: audit.attack(peer, runs=80_000, confidence=1 - 1e-9, **how))
     assert verdict.outcome is audit.Outcome.BROKEN
     assert verdict.lower > least
@@ -88,7 +88,7 @@ def test_the_leaks_of_other_libraries_are_found(peer, least):
 
 def test_a_report_drawn_at_a_larger_epsilon_is_found():
     survey = Frequency(range(8), epsilon=1.2)
-    how = {"neighbours": (0, 1), "claim": guarantees.Pure(1.0), "batch": True}
+    how = {"neighbors": (0, 1), "claim": guarantees.Pure(1.0), "batch": True}
     verdict = look_for_fault(lambda: audit.attack(seen_by_attacker(survey), runs=100_000, **how))
     assert verdict.outcome is audit.Outcome.BROKEN
     assert noise.secure().secure

@@ -14,12 +14,12 @@ from mosha.local.protocols.k_ary import KAry
 from mosha.noise import secure
 
 
-def test_a_survey_that_is_changed_after_pricing_keeps_its_randomiser():
+def test_a_survey_that_is_changed_after_pricing_keeps_its_randomizer():
     survey = local.Frequency(["a", "b", "c"], epsilon=0.1, protocol="k-ary")
     measurement = survey.measurement
     with pytest.raises(InvalidParameter, match="cannot be changed"):
-        survey.randomiser = KAry(3, 20.0)
-    vars(survey)["randomiser"] = KAry(3, 20.0)  # whoever insists
+        survey.randomizer = KAry(3, 20.0)
+    vars(survey)["randomizer"] = KAry(3, 20.0)  # whoever insists
     told = sum(measurement.step(None, "a", None, secure())[0][-1] == 0 for _ in range(2_000))
     assert told < 1_000  # a third; more than half of 2,000 has a probability below 1e-50
 

@@ -39,7 +39,7 @@ def change(data):
 
 def forge_batch(survey):
     """The head of a batch with numbers that cannot be, whose checksum is right."""
-    width = random.choice([0, 1, 2, 65535, survey.randomiser.width])
+    width = random.choice([0, 1, 2, 65535, survey.randomizer.width])
     count = random.choice([0, 1, 2**40, 2**63, 2**64 - 1])
     head = struct.pack("<5sBH8s16sQ", b"MOSHA", 1, width, survey.id, random.randbytes(16), count)
     body = head + random.randbytes(random.randrange(20))

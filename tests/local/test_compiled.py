@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 pytest.importorskip("numba", reason="the compiled loops need the extra `fast`")
 
-from mosha.local.protocols import compiled, randomiser
+from mosha.local.protocols import compiled, randomizer
 from mosha.local.protocols.coin_bytes import CoinBytes
 from mosha.local.protocols.subset import SubsetSelection
 from mosha.local.protocols.unary import OptimisedUnary
@@ -24,7 +24,7 @@ DEVIATIONS = 7.0
 def path(request, monkeypatch):
     """Large batches with the compiler, and without."""
     if request.param == "plain":
-        monkeypatch.setattr(randomiser, "_load_compiled", lambda: None)
+        monkeypatch.setattr(randomizer, "_load_compiled", lambda: None)
     return request.param
 
 
@@ -103,9 +103,9 @@ def test_work_goes_on_where_a_pool_ended():
 
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(27, 100), Fraction(3, 4), Fraction(1)])
 def test_bytes_of_coins_are_looked_up_alike_with_and_without_a_compiler(chance, monkeypatch):
-    law, count = CoinBytes(chance), randomiser._MANY
+    law, count = CoinBytes(chance), randomizer._MANY
     with_compiler = law.draw(count, SeededRandom(7))
-    monkeypatch.setattr(randomiser, "_load_compiled", lambda: None)
+    monkeypatch.setattr(randomizer, "_load_compiled", lambda: None)
     assert (law.draw(count, SeededRandom(7)) == with_compiler).all()
 
 
@@ -117,7 +117,7 @@ def test_bytes_of_coins_are_looked_up_alike_with_and_without_a_compiler(chance, 
 def test_large_batches_support_values_and_pairs_as_often_as_claimed(protocol, path):
     """Counts of values, and of pairs with the true one and without it, by exact tails: a false alarm of 1e-10."""
     count, own = 40_000, protocol.size - 3
-    assert count * protocol.width >= randomiser._MANY
+    assert count * protocol.width >= randomizer._MANY
     rows = protocol.draw_many(np.full(count, own), secure())
     assert protocol.find_possible(rows).all()
     bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : protocol.size].astype(np.float64)
@@ -131,7 +131,7 @@ def test_large_batches_support_values_and_pairs_as_often_as_claimed(protocol, pa
 
 
 def test_the_test_of_pairs_can_fail(monkeypatch):
-    """A set that starts with its neighbours together is found, many deviations out."""
+    """A set that starts with its neighbors together is found, many deviations out."""
     protocol, count = SubsetSelection(100, 1.0), 40_000
     rows = protocol.draw_many(np.full(count, 97), secure())
     rows[:, 0] &= np.uint8(0b11111110)
@@ -142,4 +142,4 @@ def test_the_test_of_pairs_can_fail(monkeypatch):
 
 
 def test_a_small_batch_loads_no_compiler():
-    assert randomiser.compiled_loops(1000) is None
+    assert randomizer.compiled_loops(1000) is None

@@ -148,13 +148,13 @@ def test_digits_of_large_spaces_are_uniform(q, t):
 def test_a_few_reports_are_counted_like_many():
     survey = Frequency(range(10_000), epsilon=4.0)
     batch = survey.reports([1, 2, 3, 3] * 30)
-    once = survey.randomiser.tally(batch.rows)
+    once = survey.randomizer.tally(batch.rows)
     counters = np.zeros_like(once)
     for row in batch.rows:
-        survey.randomiser.count_into(counters, row[None])
+        survey.randomizer.count_into(counters, row[None])
     assert (counters == once).all()
     again = np.zeros_like(once)
-    survey.randomiser.count_into(again, np.repeat(batch.rows, 1 + len(once) // 100, axis=0))
+    survey.randomizer.count_into(again, np.repeat(batch.rows, 1 + len(once) // 100, axis=0))
     assert (again == once * (1 + len(once) // 100)).all()
 
 
@@ -170,7 +170,7 @@ def test_what_nobody_could_decode_is_refused_when_it_is_declared():
 @pytest.mark.parametrize("size", [2, 1000, 10_000, 1 << 22])
 def test_every_frequency_survey_can_be_decoded_in_a_gigabyte(size):
     for epsilon in (0.1, 1.0, 3.0, 6.0, 8.0, 12.0):
-        assert Frequency(range(size), epsilon=epsilon).randomiser.decoding_bytes <= 1 << 30
+        assert Frequency(range(size), epsilon=epsilon).randomizer.decoding_bytes <= 1 << 30
 
 
 def test_the_work_of_the_collector_is_part_of_the_choice():

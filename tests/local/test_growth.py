@@ -62,7 +62,7 @@ def test_a_report_and_its_collection_never_read_the_declaration_again(kind, monk
     ids=lambda survey: survey.kind,
 )
 def test_a_declared_survey_cannot_be_changed_and_copies_keep_its_name(survey):
-    for name in ("epsilon", "randomiser", "values", "anything", "_id"):
+    for name in ("epsilon", "randomizer", "values", "anything", "_id"):
         with pytest.raises(InvalidParameter, match="cannot be changed"):
             setattr(survey, name, 3)
         with pytest.raises(InvalidParameter, match="cannot be changed"):

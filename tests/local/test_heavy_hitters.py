@@ -80,7 +80,7 @@ def test_a_report_is_a_length_drawn_at_random_and_the_bucket_told_by_the_protoco
     """So the guarantee is that of the protocol: nothing else of the text is ever read."""
     for seed in range(40):
         report = WORDS.reproduce_report("hello", rng=SeededRandom(seed))
-        again = WORDS.randomiser.draw(WORDS.prefixes.buckets_of("hello"), SeededRandom(seed))
+        again = WORDS.randomizer.draw(WORDS.prefixes.buckets_of("hello"), SeededRandom(seed))
         assert report[1:] == again
         assert again[0] < WORDS.levels * WORDS.prefixes.rows
 
@@ -244,6 +244,6 @@ def test_a_declaration_names_the_law_once():
     assert len(HeavyHitters(longest=64, epsilon=2).to_json()) < 700
     fields = WORDS.to_dict()
     assert fields["part"] == WORDS.protocol.describe()
-    assert fields["parts"] == len(WORDS.randomiser.parts)
+    assert fields["parts"] == len(WORDS.randomizer.parts)
     assert secure().secure
     assert Frequency(["a", "b"], epsilon=1).id != WORDS.id

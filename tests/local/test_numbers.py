@@ -37,7 +37,7 @@ def test_means_are_unbiased_with_the_variance_of_theory(method, value):
     survey = Mean(between=(-3, 7), epsilon=1.5, method=method)
     average = survey.estimate(survey.reports(np.full(60_000, value)))
     share = (value + 3) / 10
-    variance = 100 * survey.randomiser.variance_at(share)
+    variance = 100 * survey.randomizer.variance_at(share)
     assert abs(average.value - value) < 7 * math.sqrt(variance / 60_000)
     assert average.deviation**2 == pytest.approx(variance, rel=0.08)
     one_by_one = survey.estimate([survey.report(value) for _ in range(3_000)])
@@ -48,7 +48,7 @@ def test_means_are_unbiased_with_the_variance_of_theory(method, value):
 def test_the_test_of_means_can_fail(shift):
     survey = Mean(between=(-3, 7), epsilon=1.5)
     average = survey.estimate(survey.reports(np.full(400_000, 4.5 + shift)))
-    variance = 100 * survey.randomiser.variance_at(0.75)
+    variance = 100 * survey.randomizer.variance_at(0.75)
     assert abs(average.value - 4.5) > 7 * math.sqrt(variance / 400_000)
 
 
@@ -85,9 +85,9 @@ def test_unknown_methods_are_refused():
 def test_fake_devices_move_a_mean_no_further_than_the_bound():
     survey = Mean(between=(0, 1), epsilon=1.0)
     rows = survey.reports([0.5] * 1000).rows.copy()
-    clean = survey.decode(survey.randomiser.tally(rows), 1000)
+    clean = survey.decode(survey.randomizer.tally(rows), 1000)
     rows[:50] = 0xFF  # the upper end
-    attacked = survey.decode(survey.randomiser.tally(rows), 1000)
+    attacked = survey.decode(survey.randomizer.tally(rows), 1000)
     assert abs(attacked.value - clean.value) <= attacked.bound_poisoning(50)
 
 

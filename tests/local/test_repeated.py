@@ -20,7 +20,7 @@ def test_one_report_has_exactly_the_law_of_randomized_response_at_epsilon():
     others = 2
     first, kept = SURVEY._first.truth, SURVEY.truth_rate
     told = first * kept + (1 - first) * (1 - kept) / others
-    assert told == SURVEY.randomiser.truth
+    assert told == SURVEY.randomizer.truth
     assert 0 < kept < 1
 
 

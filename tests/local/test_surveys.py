@@ -118,7 +118,7 @@ def test_what_is_not_a_report_of_this_survey_is_counted_as_rejected(survey, valu
 def test_reports_that_no_device_can_make_are_rejected():
     for survey in SURVEYS[:3]:
         collector = survey.collector()
-        collector.add([bytes([tag_of(survey.id)]) + b"\xff" * survey.randomiser.width])
+        collector.add([bytes([tag_of(survey.id)]) + b"\xff" * survey.randomizer.width])
         assert (collector.accepted, collector.rejected["impossible"]) == (0, 1)
 
 

@@ -1,4 +1,4 @@
-"""One of each: every factory with data, a neighbour of the data, and no data at all. Laws run on all of them."""
+"""One of each: every factory with data, a neighbor of the data, and no data at all. Laws run on all of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from mosha.mechanisms import (
     top_k,
 )
 
-ROW, REPLACED, PERSON = Row(), Row(neighbours="replace-one"), Person("who", at_most=2)
+ROW, REPLACED, PERSON = Row(), Row(neighbors="replace-one"), Person("who", at_most=2)
 DELTA = 1e-6
 LETTERS = Histogram(keys=["a", "b", "c"])
 VISITS = (np.array([1, 1, 1, 2, 3]), np.array([5.0, 9.0, 2.0, 7.0, 1.0]))
@@ -43,7 +43,7 @@ class Case:
     name: str
     make: Callable[[float], Any]
     data: Any = field(repr=False)
-    neighbour: Any = field(repr=False)
+    neighbor: Any = field(repr=False)
     empty: Any = field(default=(), repr=False)
 
     def __str__(self):

@@ -31,7 +31,7 @@ from tests.noise.goodness import gaussian_below, laplace_below, quantile_events,
 
 DRAWS = 40_000
 WIDE = Histogram(keys=tuple(range(DRAWS)))  # one step draws many noises at once
-REPLACED = Row(neighbours="replace-one")
+REPLACED = Row(neighbors="replace-one")
 
 
 def noise_of(measurement, data=()):

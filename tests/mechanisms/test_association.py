@@ -12,7 +12,7 @@ from mosha.mechanisms import AlleleCounts, AssociationScores, ChiSquares, additi
 
 STUDY = {"snps": ("a", "b", "c"), "cases": 6, "controls": 5}
 STATISTICS = [AlleleCounts(snps="abc"), ChiSquares(**STUDY), AssociationScores(**STUDY, threshold=3.84)]
-UNITS = [Row(), Row(3), Row(neighbours="replace-one"), Row(2, neighbours="replace-one")]
+UNITS = [Row(), Row(3), Row(neighbors="replace-one"), Row(2, neighbors="replace-one")]
 
 
 def draw_rows(count, rng):
@@ -21,7 +21,7 @@ def draw_rows(count, rng):
 
 def draw_neighbors(unit, rng):
     others, added = draw_rows(rng.integers(0, 12), rng), draw_rows(unit.at_most, rng)
-    replaced = draw_rows(unit.at_most, rng) if unit.neighbours == "replace-one" else []
+    replaced = draw_rows(unit.at_most, rng) if unit.neighbors == "replace-one" else []
     return [*others, *added], [*others, *replaced]
 
 
@@ -30,7 +30,7 @@ def draw_neighbors(unit, rng):
 def test_no_neighbors_move_a_genome_statistic_further_than_is_derived(statistic, unit):
     rng = np.random.default_rng()
     pairs = [draw_neighbors(unit, rng) for _ in range(150)]
-    assert audit.statistic_contract(statistic, unit=unit, neighbours=pairs).kept
+    assert audit.statistic_contract(statistic, unit=unit, neighbors=pairs).kept
 
 
 def test_sensitivities_are_reached_and_one_less_would_be_found():

@@ -43,7 +43,7 @@ def test_cards_are_told_in_chinese_too():
 
 def test_a_finding_shows_itself_in_a_notebook():
     count = mechanisms.laplace(mechanisms.Count(), unit=mosha.Row(), epsilon=1)
-    verdict = mosha.audit.attack(count, neighbours=([1], [1, 2]), runs=200)
+    verdict = mosha.audit.attack(count, neighbors=([1], [1, 2]), runs=200)
     assert "mosha-card" in verdict._repr_html_()
     assert str(verdict).splitlines()[0].split(":")[0] in verdict._repr_html_()
 

@@ -28,7 +28,7 @@ from mosha.mechanisms import (
 from mosha.mechanisms.choice import exponential_regret, permute_and_flip_regret
 from mosha.mechanisms.error_bars import gaussian_width, laplace_tail, laplace_width
 from mosha.mechanisms.mean_error import box_tail, box_width
-from mosha.noise.cauchy import cauchy_width
+from mosha.noise.cauchy import find_cauchy_width
 from tests.mechanisms.draws import answers, runs
 from tests.noise.goodness import gaussian_below, rejects
 
@@ -113,7 +113,7 @@ def test_the_bar_of_a_mean_without_rows_is_the_whole_range():
 
 
 def test_the_bar_of_a_mean_whose_count_is_public_is_that_of_laplace_noise():
-    unit = Row(neighbours="replace-one")
+    unit = Row(neighbors="replace-one")
     measurement = mean(between=(0, 8), unit=unit, epsilon=1, missing="middle")
     values, n = [3.0, 5.0] * 20, 1200  # half a bar is missed with probability below 1e-15
     drawn = answers(measurement, values, n)
@@ -182,7 +182,7 @@ def test_the_width_of_cauchy_noise_covers():
         x = np.arange(-2_000_000, 2_000_001)
         p = scale * math.tanh(math.pi * scale) / math.pi / (scale**2 + x**2.0)
         for confidence in (0.5, 0.9):
-            width = cauchy_width(scale, confidence)
+            width = find_cauchy_width(scale, 1 - confidence)
             assert p[np.abs(x) <= width].sum() >= confidence - 1e-4  # beyond the last x is less than 1e-4
 
 

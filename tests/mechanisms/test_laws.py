@@ -139,7 +139,7 @@ def test_what_one_row_holds_makes_no_step_fail(case):
         {},
         True,
     ):
-        for data in (spoiled(case.data, garbage), spoiled(case.neighbour, garbage)):
+        for data in (spoiled(case.data, garbage), spoiled(case.neighbor, garbage)):
             run(measurement, data, secure())
 
 

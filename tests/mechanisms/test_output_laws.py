@@ -59,7 +59,7 @@ def permute_and_flip_law(scores, scale):
 
 
 @pytest.mark.parametrize(("factory", "law"), [(exponential, exponential_law), (permute_and_flip, permute_and_flip_law)])
-@pytest.mark.parametrize(("unit", "span"), [(Row(), 1), (Row(neighbours="replace-one"), 2)])
+@pytest.mark.parametrize(("unit", "span"), [(Row(), 1), (Row(neighbors="replace-one"), 2)])
 def test_a_choice_has_the_probabilities_of_its_scores(factory, law, unit, span):
     drawn = answers(factory(LETTERS, unit=unit, epsilon=1), DATA, N)
     assert not rejects(frequencies(drawn, law(SCORES, span)))

@@ -1,4 +1,4 @@
-"""An attack on every mechanism: count one outcome on two neighbours and ask whether the counts fit the price.
+"""An attack on every mechanism: count one outcome on two neighbors and ask whether the counts fit the price.
 
 With probability 1 - 1e-9 both frequencies lie within their Clopper-Pearson bounds, so a refuted price is a wrong one.
 The same attack must refute each mechanism when it is sold below its price, and some well-known mistakes.
@@ -38,7 +38,7 @@ from mosha.noise import secure
 from tests.mechanisms.draws import answers, runs
 
 RUNS, DELTA = 700, 1e-6
-ROW, REPLACED = Row(), Row(neighbours="replace-one")
+ROW, REPLACED = Row(), Row(neighbors="replace-one")
 MANY = Histogram(keys=["a", *range(19)])
 TWO = Histogram(keys=["a", "b"])
 MEDIAN = Quantile(at=0.5, between=(0, 8))
@@ -46,7 +46,7 @@ TOTAL = ClippedSum(between=(0, 8))
 
 
 def refutes(first, second, trials, epsilon, delta=0.0, alarm=1e-9):
-    """Whether an outcome seen `first` and `second` times in `trials` on two neighbours refutes (epsilon, delta)."""
+    """Whether an outcome seen `first` and `second` times in `trials` on two neighbors refutes (epsilon, delta)."""
     share = alarm / 8  # four inequalities, two bounds each
     for often, seldom in ((first, second), (second, first)):
         for a, b in ((often, seldom), (trials - often, trials - seldom)):
@@ -59,22 +59,22 @@ def refutes(first, second, trials, epsilon, delta=0.0, alarm=1e-9):
 
 @dataclass
 class Attack:
-    """Neighbouring data and an outcome that tells them apart; `cheat` times the epsilon is surely noticed."""
+    """Neighboring data and an outcome that tells them apart; `cheat` times the epsilon is surely noticed."""
 
     name: str
     make: Any
     data: Any
-    neighbour: Any
+    neighbor: Any
     outcome: Any
     cheat: float = 4.0
     runs: int = RUNS
 
     def counts(self, epsilon):
         measurement = self.make(epsilon)
-        outcome, data, neighbour = self.outcome, self.data, self.neighbour
+        outcome, data, neighbor = self.outcome, self.data, self.neighbor
         if callable(data):
-            data, neighbour = data(epsilon), neighbour(epsilon)
-        return [sum(map(bool, map(outcome, answers(measurement, d, self.runs)))) for d in (data, neighbour)]
+            data, neighbor = data(epsilon), neighbor(epsilon)
+        return [sum(map(bool, map(outcome, answers(measurement, d, self.runs)))) for d in (data, neighbor)]
 
 
 def crowd(extra):

@@ -1,4 +1,4 @@
-"""Local sensitivities hold on all neighbours; smooth bounds are smooth; proposals are tested."""
+"""Local sensitivities hold on all neighbors; smooth bounds are smooth; proposals are tested."""
 
 import math
 
@@ -11,12 +11,12 @@ from mosha.mechanisms import Count, LocalStatistic, Quantile, propose_test_relea
 from mosha.mechanisms.propose_test_release import passing_level
 from mosha.mechanisms.smooth_sensitivity import smooth_bound
 from mosha.noise import secure
-from tests.mechanisms.neighbours import random_neighbours
+from tests.mechanisms.neighbors import random_neighbors
 
 UNITS = [
-    make(neighbours=neighbours, at_most=rows)
+    make(neighbors=neighbors, at_most=rows)
     for make in (Row, lambda **limits: Person("who", **limits))
-    for neighbours in ("add-remove", "replace-one")
+    for neighbors in ("add-remove", "replace-one")
     for rows in (1, 2, 3)
 ]
 UNIT = Quantile(at=0.5, between=(0, 1))
@@ -34,11 +34,11 @@ def violated(statistic, unit, first, second):
 
 
 @pytest.mark.parametrize("at", [0.01, 0.25, 0.5, 0.9, 1 - 2.0**-53])
-@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbours}-{u.at_most}")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbors}-{u.at_most}")
 def test_a_quantile_moves_no_further_than_its_local_sensitivity(at, unit):
     statistic, rng = Quantile(at=at, between=(0, 8), grid=1), np.random.default_rng()
     for _ in range(40):
-        assert not violated(statistic, unit, *random_neighbours(rng, unit, VALUES))
+        assert not violated(statistic, unit, *random_neighbors(rng, unit, VALUES))
 
 
 class TooNear(Quantile):
@@ -51,7 +51,7 @@ class TooNear(Quantile):
 
 def test_a_reach_that_is_one_row_short_is_caught():
     statistic, rng = TooNear(at=0.5, between=(0, 8), grid=1), np.random.default_rng()
-    assert any(violated(statistic, Row(), *random_neighbours(rng, Row(), VALUES)) for _ in range(400))
+    assert any(violated(statistic, Row(), *random_neighbors(rng, Row(), VALUES)) for _ in range(400))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 11, 1000])
@@ -77,7 +77,7 @@ def test_a_narrow_range_far_from_zero_keeps_its_resolution():
 def test_the_smooth_bound_is_smooth_and_bounds(decay, unit):
     statistic, rng = Quantile(at=0.5, between=(0, 8)), np.random.default_rng()
     for _ in range(60):
-        (f, a), (g, b) = (statistic.evaluate_with_reaches(d, unit) for d in random_neighbours(rng, unit, VALUES))
+        (f, a), (g, b) = (statistic.evaluate_with_reaches(d, unit) for d in random_neighbors(rng, unit, VALUES))
         first, second = smooth_bound(a, decay), smooth_bound(b, decay)
         assert abs(f - g) <= min(first, second) * (1 + 1e-12)
         assert max(first, second) <= min(first, second) * math.exp(decay) * (1 + 1e-12)

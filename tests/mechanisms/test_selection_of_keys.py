@@ -52,7 +52,7 @@ def test_golden_numbers_of_people():
 def test_what_is_charged_for_several_keys():
     unit = Person("who", groups=4)
     assert partition_selection(unit=unit, epsilon=1, delta=1e-6).event == Approx(0.25, 2.5e-7) * 4
-    replaced = Person("who", groups=4, neighbours="replace-one")
+    replaced = Person("who", groups=4, neighbors="replace-one")
     assert partition_selection(unit=replaced, epsilon=1, delta=1e-6).event == Approx(0.125, 1.25e-7) * 8
     assert partition_selection(unit=Person("who", at_most=4), epsilon=1, delta=1e-6).event == Approx(0.25, 2.5e-7) * 4
 

@@ -1,4 +1,4 @@
-"""Sensitivities are derived, hold on all neighbours, and are not larger than they must be."""
+"""Sensitivities are derived, hold on all neighbors, and are not larger than they must be."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,12 +24,12 @@ from mosha.mechanisms import (
     clipping_bias,
     laplace,
 )
-from tests.mechanisms.neighbours import VALUES, all_neighbours, any_pair_breaks, some_pair_breaks
+from tests.mechanisms.neighbors import VALUES, all_neighbors, any_pair_breaks, some_pair_breaks
 
 UNITS = [
-    make(neighbours=neighbours, at_most=rows)
+    make(neighbors=neighbors, at_most=rows)
     for make in (Row, lambda **limits: Person("who", **limits))
-    for neighbours in ("add-remove", "replace-one")
+    for neighbors in ("add-remove", "replace-one")
     for rows in (1, 2, 3)
 ]
 STATISTICS = [
@@ -47,12 +47,12 @@ STATISTICS = [
 
 
 @pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
-@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbours}-{u.at_most}")
-def test_no_neighbours_move_a_statistic_further_than_its_sensitivity(statistic, unit):
+@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbors}-{u.at_most}")
+def test_no_neighbors_move_a_statistic_further_than_its_sensitivity(statistic, unit):
     assert not some_pair_breaks(statistic, unit, statistic.sensitivity(unit), rounds=25)
 
 
-@pytest.mark.parametrize("unit", [Row(), Row(3), Row(neighbours="replace-one"), Person("who", at_most=2)], ids=repr)
+@pytest.mark.parametrize("unit", [Row(), Row(3), Row(neighbors="replace-one"), Person("who", at_most=2)], ids=repr)
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf", "l0", "span"])
 def test_a_sensitivity_that_is_too_small_by_one_is_caught(unit, norm):
     statistic, values = Histogram(keys=[0, 1]), [0, 1, 2]
@@ -61,7 +61,7 @@ def test_a_sensitivity_that_is_too_small_by_one_is_caught(unit, norm):
     assert any_pair_breaks(statistic, unit, replace(claimed, **{norm: getattr(claimed, norm) - 1}), values)
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbours}-{u.at_most}")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbors}-{u.at_most}")
 def test_the_sensitivity_of_a_sum_is_reached(unit):
     statistic = ClippedSum(between=(-3, 10), grid=1)
     claimed = statistic.sensitivity(unit)
@@ -69,7 +69,7 @@ def test_the_sensitivity_of_a_sum_is_reached(unit):
 
 
 def test_the_factor_two_of_replacement_is_not_forgotten():
-    replaced = Row(neighbours="replace-one")
+    replaced = Row(neighbors="replace-one")
     assert ClippedSum(between=(0, 10), grid=1).sensitivity(replaced).l1 == 10
     assert ClippedSum(between=(-10, 10), grid=1).sensitivity(replaced).l1 == 20
     assert Histogram(keys=["a", "b"]).sensitivity(replaced).l1 == 2
@@ -78,11 +78,11 @@ def test_the_factor_two_of_replacement_is_not_forgotten():
 
 def test_a_replaced_unit_may_own_another_number_of_rows():
     # m (high - low) = 20 would be too small: two rows of 20 against one row of 10 differ by 30
-    assert sum_sensitivity(10, 20, Row(2, neighbours="replace-one")).l1 == 30
+    assert sum_sensitivity(10, 20, Row(2, neighbors="replace-one")).l1 == 30
 
 
 def test_the_number_of_rows_is_public_under_replacement_and_not_for_sale():
-    unit = Row(neighbours="replace-one")
+    unit = Row(neighbors="replace-one")
     assert Count().sensitivity(unit).l1 == 0
     with pytest.raises(InvalidParameter, match="public"):
         laplace(Count(), unit=unit, epsilon=1)
@@ -91,7 +91,7 @@ def test_the_number_of_rows_is_public_under_replacement_and_not_for_sale():
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("unit", UNITS[:6], ids=repr)
-def test_no_neighbours_move_a_sum_of_vectors_further_than_its_sensitivity(order, unit):
+def test_no_neighbors_move_a_sum_of_vectors_further_than_its_sensitivity(order, unit):
     rng = np.random.default_rng()
     statistic = VectorSum(norm=2.5, coordinates=4, order=order, grid=2.0**-8)
     claimed = statistic.sensitivity(unit)
@@ -264,11 +264,11 @@ def test_the_forecast_of_the_bias_is_that_of_the_mean():
     assert clipping_bias(VALUES[:3], between=(-2, 2)) == 0
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbours}-{u.at_most}")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbors}-{u.at_most}")
 @pytest.mark.parametrize("missing", ["drop", "middle"])
 def test_sum_and_count_move_within_their_box(unit, missing):
     statistic, farthest = SumAndCount(between=(2, 10), missing=missing), np.zeros(2, np.int64)
-    for first, second in all_neighbours(unit, [2.0, 10.0, float("nan")]):
+    for first, second in all_neighbors(unit, [2.0, 10.0, float("nan")]):
         farthest = np.maximum(farthest, np.abs(statistic.evaluate(first, unit) - statistic.evaluate(second, unit)))
     assert farthest.tolist() == list(statistic.widths(unit))  # reached, and never exceeded
 

@@ -94,7 +94,7 @@ def test_prices_are_the_events_that_the_accountant_knows():
         (
             FixedSize(10),
             {"rate": 0.05, "sampling": "fixed_size"},
-            {"population": 200, "unit": mosha.Example(neighbours="replace-one")},
+            {"population": 200, "unit": mosha.Example(neighbors="replace-one")},
         ),
     ],
     ids=["poisson", "shuffled", "fixed size"],
@@ -119,7 +119,7 @@ def test_old_spellings_of_options_work_and_warn():
             clip=1.0,
             sampling="fixed size",
             population=4,
-            unit=mosha.Example(neighbours="replace-one"),
+            unit=mosha.Example(neighbors="replace-one"),
         )
     assert plan.sampling == "fixed_size"
     with pytest.warns(DeprecationWarning, match="per_layer"):

@@ -12,7 +12,7 @@ from mosha.models.forests import LeafCounts
 from mosha.models.sums.group_cells import GroupCells
 from mosha.models.sums.residual_sums import BinCounts, ResidualSums
 
-ADD, REPLACE, PERSON = Example(), Example(neighbours="replace-one"), Person("who", at_most=2)
+ADD, REPLACE, PERSON = Example(), Example(neighbors="replace-one"), Person("who", at_most=2)
 BOX = Ranges((-1.0, 0.0, 10.0), (1.0, 5.0, 20.0))
 CORNERS = [[1.0, 5.0, 20.0], [-1.0, 0.0, 10.0], [1e300, -1e300, float("inf")], [0.0, 2.5, 15.0], [None, 1.0, 12.0]]
 

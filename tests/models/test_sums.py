@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import mosha
-from mosha import Example, Person
+from mosha import Example, Ledger, Person, learning
 from mosha.audit import statistic_contract
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
-from mosha.models import CategoricalNB, MomentSums, Ranges, TTest
+from mosha.models import CategoricalNB, GaussianNB, KMeans, MomentSums, PoissonRegressor, Ranges, StandardScaler, TTest
 from mosha.models.bayes import CategoryCounts
 from mosha.models.ranges import RADIUS, read_ranges
 from mosha.models.sums.row_sums import count_columns
@@ -23,7 +23,7 @@ from tests.models.statistics import ADD, BOX, CORNERS, PERSON, REPLACE, every_su
 @pytest.mark.parametrize("name", every_sum())
 def test_no_unit_moves_a_sum_further_than_its_sensitivity(name, unit):
     statistic, rows, labels = every_sum()[name]
-    contract = statistic_contract(statistic, unit=unit, neighbours=neighbors_of(rows, labels, unit))
+    contract = statistic_contract(statistic, unit=unit, neighbors=neighbors_of(rows, labels, unit))
     assert contract.kept, str(contract)
 
 
@@ -55,7 +55,7 @@ class OffByHalf(MomentSums):
 
 def test_a_sensitivity_that_is_too_small_is_found():
     pairs = neighbors_of(CORNERS, None, ADD)
-    assert not statistic_contract(OffByHalf(BOX, None, "squares"), unit=ADD, neighbours=pairs).kept
+    assert not statistic_contract(OffByHalf(BOX, None, "squares"), unit=ADD, neighbors=pairs).kept
 
 
 def test_moments_are_those_of_the_rows():
@@ -100,9 +100,31 @@ def test_wrong_declarations_are_refused():
         MomentSums(BOX).evaluate((CORNERS, None, ["ann"]), PERSON)
 
 
-def test_lists_of_different_lengths_are_refused_by_a_typed_error():
-    with pytest.raises(DataError, match="same number of features"):
-        count_columns([[1.0, 2.0], [3.0]])
+def test_lists_without_a_width_are_refused_by_a_typed_error():
+    for features in ([1.0, 2.0], [], [[], []], np.zeros(3)):
+        with pytest.raises(DataError, match="same number of features"):
+            count_columns(features)
+
+
+LISTS = {
+    "moments": lambda: StandardScaler(between=(-9, 9), rho=1),
+    "rows": lambda: KMeans(n_clusters=2, between=(-9, 9), rho=1),
+    "labels": lambda: GaussianNB(classes=(0, 1), between=(-9, 9), rho=1),
+    "categories": lambda: CategoricalNB(classes=(0, 1), categories=[[0, 1], [0, 1]], rho=1),
+    "descent": lambda: PoissonRegressor(most=9, examples=9, between=((-9, -9), (9, 9)), mu=1, steps=1),
+    "linear descent": lambda: learning.LogisticRegression(classes=(0, 1), norm=1, examples=9, mu=1, steps=1),
+    "classes": lambda: learning.GaussianClasses(classes=(0, 1), norm=1, rho=1),
+}
+ODD_ROWS = [[], [1], [0, 1, 0], 7, None, "ab", [[1], 0], [np.ones(2), 0], {}, np.ones((2, 2)), [None, "x"]]
+
+
+@pytest.mark.parametrize("model", LISTS)
+def test_one_odd_row_of_a_list_is_no_row_and_no_error(model):
+    """It was an error that told of the row: unpaid and uncounted, or paid, by the class of the model."""
+    for odd in ODD_ROWS:
+        account = Ledger.memory().account("a", unit=Example(), rho=9, delta=1e-6)
+        LISTS[model]().fit([[0, 1], [1, 0], [1, 1], odd], [0, 1, 1, 0], account=account)
+        assert account.spent > 0
 
 
 EQUAL_LISTS = [

@@ -71,7 +71,7 @@ def digit_events(samples, scale):
 
 
 def pair_events(samples, positive):
-    """Signs of disjoint pairs of neighbours in the array, independent of each other."""
+    """Signs of disjoint pairs of neighbors in the array, independent of each other."""
     first, second = samples[0::2] > 0, samples[1::2] > 0
     pairs = len(second)
     both = int((first[:pairs] & second).sum())

@@ -85,7 +85,7 @@ def test_a_wide_radius_is_close_to_a_gamma_variable():
     assert rejects([(c, N, gamma.cdf(0.97 * x, 3)) for c, x in zip(counts, points, strict=True)])
 
 
-def test_a_neighbour_is_never_much_less_likely():
+def test_a_neighbor_is_never_much_less_likely():
     """The guarantee, in exact arithmetic: a shift within k widths moves the norm by at most k."""
     widths, k = [Fraction(5, 2), Fraction(2, 3)], 2
     shifts = [(a, b) for a in range(-5, 6) for b in (-1, 0, 1)]

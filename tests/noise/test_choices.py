@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from mosha.core.errors import InvalidParameter
-from mosha.noise import SeededRandom, exponential_choice, exponential_choices, permute_and_flip_choice
+from mosha.noise import (
+    SeededRandom,
+    exponential_choice,
+    exponential_choices,
+    permute_and_flip_choice,
+    permute_and_flip_choices,
+)
 from tests.noise.goodness import rejects
 
 N = 200_000
@@ -87,6 +93,25 @@ def test_permute_and_flip_has_its_chances(scores, scale):
         chances = permute_and_flip_chances(scores, scale * wrong)
         if len(set(scores)) > 1:
             assert rejects(list(zip(counts, [trials] * len(scores), chances, strict=True)))
+
+
+def test_many_permutations_and_flips_have_the_chances_of_each():
+    """Two kinds of rows take turns, with equal candidates and far ones; a scale a tenth off must be rejected."""
+    kinds = [[0, 1, 2, 5], [7, 7, 7, 5]]
+    drawn = permute_and_flip_choices(np.tile(kinds, (N, 1)), 2)
+    for place, scores in enumerate(kinds):
+        counts = np.bincount(drawn[place::2], minlength=4).tolist()
+        for factor in (0.9, 1, 1.1):
+            chances = permute_and_flip_chances(scores, 2 * factor)
+            assert rejects([(c, N, p) for c, p in zip(counts, chances, strict=True)]) == (factor != 1)
+
+
+def test_rows_choose_independently():
+    """Of two equal rows of two equal candidates the first takes the first one, and both take the same: half each."""
+    drawn = permute_and_flip_choices(np.zeros((2 * N, 2), np.int64), 1)
+    first, same = int((drawn == 0).sum()), int((drawn[::2] == drawn[1::2]).sum())
+    assert not rejects([(first, 2 * N, 0.5), (same, N, 0.5)])
+    assert rejects([(N, N, 0.5)])
 
 
 def test_permute_and_flip_is_never_worse_than_the_exponential():

@@ -69,7 +69,7 @@ def test_low_bits_of_wide_noise_are_uniform(sample, scale):
 
 @pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian])
 @pytest.mark.parametrize("scale", [10, 1000, 2**40])
-def test_neighbouring_samples_are_independent(sample, scale):
+def test_neighboring_samples_are_independent(sample, scale):
     samples = sample(scale, N)
     positive = float(1 - BELOW[sample](scale)(0))
     assert not rejects(pair_events(samples, positive))

@@ -50,6 +50,13 @@ def test_nobody_in_the_demo_is_cut_so_that_two_answers_about_a_number_agree(demo
     assert max(visits.values()) <= int(declared.group(1))
 
 
+def test_a_number_and_its_bar_have_the_same_decimals(demo):
+    """A mean was shown as 3.00 +- 2.1."""
+    shown = re.findall(r"([\d,]+(?:\.(\d+))?)\s+\+-\s+([\d,]+(?:\.(\d+))?)", demo[1].stdout)
+    assert len(shown) > 9
+    assert all(len(decimals) == len(others) for _, decimals, _, others in shown)
+
+
 def test_the_demo_writes_a_picture_and_a_book(demo):
     folder, _ = demo
     assert (folder / "demo-output/wards.png").read_bytes().startswith(b"\x89PNG")

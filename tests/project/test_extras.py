@@ -176,7 +176,7 @@ CALLS = {
     "pymysql": {"mosha.connect.source('mariadb://nowhere/none', table='t')": "mysql"},
     "dp_accounting": {
         "importlib.import_module('mosha.accounting.interop').to_dp_event("
-        "mosha.events.Laplace(1), neighbours='add-remove')": "interop"
+        "mosha.events.Laplace(1), neighbors='add-remove')": "interop"
     },
     "torch": {
         "mosha.learning.DPSGD(steps=1, rate=0.1, clip=1.0).train(0, 0, 0, 0, account=account())": "learning",

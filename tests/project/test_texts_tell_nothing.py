@@ -1,4 +1,4 @@
-"""No text of a public object tells anything about rows: the same on neighbouring data, for every public class.
+"""No text of a public object tells anything about rows: the same on neighboring data, for every public class.
 
 The list of classes is walked, not written: a new public class fails here until it says how it is made from private
 data, or that it never holds any. Addresses in memory are left out of the comparison; they depend on no row.
@@ -223,7 +223,7 @@ def test_every_public_class_says_how_it_is_made_from_private_data():
     ]
     assert not unknown, (
         f"{', '.join(unknown)}: add a maker to MAKERS that builds one from `rows` private rows, so that its texts are "
-        "compared on neighbouring data. Only if it can hold nothing but plans or released values, add it to RELEASED."
+        "compared on neighboring data. Only if it can hold nothing but plans or released values, add it to RELEASED."
     )
 
 
@@ -254,7 +254,7 @@ def texts(value):
 
 
 @pytest.mark.parametrize(("kind", "place"), [(k, i) for k, makers in MAKERS.items() for i in range(len(makers))])
-def test_texts_are_equal_on_neighbouring_data(kind, place, tmp_path):
+def test_texts_are_equal_on_neighboring_data(kind, place, tmp_path):
     make = MAKERS[kind][place]
     said = []
     for rows in (6, 7):
@@ -308,7 +308,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals_are_equal_on_neighbouring_data(name):
+def test_refusals_are_equal_on_neighboring_data(name):
     said = []
     for rows in (6, 7):
         with pytest.raises(mosha.errors.MoshaError) as caught:

@@ -1,5 +1,11 @@
 """Laws of words: what is public is shown in an example that runs, and an option is a `Literal`, for editors."""
 
+import inspect
+import re
+
+import pytest
+
+import mosha
 from tests.house import public
 
 FEW = 12
@@ -32,3 +38,49 @@ def test_the_law_of_options_can_fail():
             raise ValueError(how)
 
     assert public._find_closed(join) == {"how"}
+
+
+BRITISH = re.compile(
+    "(?i)(neighbour|colour|behaviour|favour|honour|centre|metre|catalogue|labell|cancell|modell|licence|defence)"
+    "|(is|ys)(e|ed|er|ers|es|ation|ing)$"
+)
+ALIKE = re.compile("(?i)(no|ra|prom|exerc|w|prec|conc|adv|^r)is(e|ed|es|ing)$")  # spelled so on both sides
+OLD = {"neighbours", "randomiser"}  # attributes that warn, for one minor version
+OLD_ARGUMENTS = {"mosha.local.Location.hidden(centre)"}
+
+
+def is_british(name):
+    parts = re.split(r"_|(?<=[a-z])(?=[A-Z])", name)
+    return any(BRITISH.search(part) and not ALIKE.search(part) for part in parts)
+
+
+def find_british():
+    for facade, module in public.facades().items():
+        for name, value in public.objects(module):
+            yield from (f"{facade}.{name}" for part in name.split(".") if is_british(part) and part not in OLD)
+            if inspect.isclass(value):
+                names = {*dir(value), *getattr(value, "__annotations__", ())} - OLD
+                yield from (f"{facade}.{name}.{one}" for one in names if one[0] != "_" and is_british(one))
+            try:
+                arguments = inspect.signature(value).parameters
+            except (TypeError, ValueError):
+                continue
+            yield from (f"{facade}.{name}({one})" for one in arguments if is_british(one))
+
+
+def test_public_names_and_arguments_are_spelled_as_in_america():
+    assert set(find_british()) - OLD_ARGUMENTS == set()
+
+
+def test_the_law_of_spelling_can_fail():
+    assert all(map(is_british, ("neighbours", "randomise", "Randomiser", "generalise", "center_colour", "analyse")))
+    assert not any(map(is_british, ("noise", "promises", "raised", "rising", "size", "precise", "neighbors", "this")))
+
+
+def test_old_spellings_work_and_warn():
+    with pytest.warns(DeprecationWarning, match="neighbors"):
+        unit = mosha.Row(neighbours="replace-one")
+    with pytest.warns(DeprecationWarning, match="neighbors"):
+        assert unit.neighbours is unit.neighbors
+    with pytest.warns(DeprecationWarning, match="generalize"):
+        assert mosha.audit.generalise is mosha.audit.generalize

@@ -117,7 +117,7 @@ def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place):
     assert "每周" in place.client.get("/public").text
     shown = place.client.get("/series/weekly")
     assert shown.status_code == 200
-    assert re.search(r"<code>\d+:[0-9a-f]{64}</code>", shown.text)
+    assert re.search(r"<code class=\"hash\">\d+:[0-9a-f]{64}</code>", shown.text)
     registered = place.client.get("/api/v1/series/weekly?format=registry")
     assert "epsilon" in registered.text
 

@@ -278,7 +278,7 @@ def test_the_client_has_the_same_verbs_for_graphs_synthetic_tables_and_trainings
     assert triangles.forecast(epsilon=1.0) > 0
     answer = triangles.release(epsilon=1.0, key="by client")
     assert triangles.release(epsilon=1.0, key="by client").table == answer.table
-    with pytest.raises(mosha.errors.InvalidParameter, match="is no graph"):
+    with pytest.raises(mosha.errors.InvalidParameter, match="is not a graph"):
         lab.graph("visits")
     made = lab.synthesize("visits", columns=["ward", "age"], bins={"age": 3}, rows=30, epsilon=0.3, delta=1e-8)
     assert len(made.sample(10)["ward"]) == 10

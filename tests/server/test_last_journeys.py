@@ -74,7 +74,7 @@ def test_two_analysts_cannot_add_up_what_their_tables_tell_about_the_same_people
     page.open("/requests")
     assert f"{population}_a" not in page.text()
     page.open(others)
-    assert page.run("!!document.querySelector('.notice.refused')")
+    assert page.run("!!document.querySelector('main > [role=alert]')")
     page.reports.clear()  # the browser reports the status of a page that is not there
     assert page.house.service.ledger.account(population).spent <= 1.0
 

@@ -26,7 +26,7 @@ def test_no_attack_shows_more_than_was_paid_for(entry):
 
 def attacked(measurement, first, second, runs=1000, **how):
     return look_for_fault(
-        lambda: audit.attack(measurement, neighbours=(first, second), runs=runs, confidence=CONFIDENCE, **how)
+        lambda: audit.attack(measurement, neighbors=(first, second), runs=runs, confidence=CONFIDENCE, **how)
     ).outcome
 
 
@@ -61,6 +61,6 @@ def test_alarms_without_noise_on_the_questions_are_found():
     Epsilon 3.1 is shown, with a deviation of 0.06.
     """
     worlds = ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
-    how = {"neighbours": worlds, "claim": Pure(1), "confidence": CONFIDENCE}
+    how = {"neighbors": worlds, "claim": Pure(1), "confidence": CONFIDENCE}
     found = look_for_fault(lambda: audit.attack(no_noise_on_questions, runs=6000, **how))
     assert found.outcome is audit.Outcome.BROKEN

@@ -69,6 +69,6 @@ def test_a_reward_moves_the_published_sum_by_no_more_than_is_paid_for():
     )
     rows = [{"arm": ["a"], "reward": [reward]} for reward in (1.0, 0.0)]
     verdict = mosha.audit.attack(
-        stream.map(lambda sums: tuple(np.round(sums, 3).tolist())), neighbours=rows, runs=2000, confidence=1 - 1e-9
+        stream.map(lambda sums: tuple(np.round(sums, 3).tolist())), neighbors=rows, runs=2000, confidence=1 - 1e-9
     )
     assert verdict.lower <= 1

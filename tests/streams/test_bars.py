@@ -1,7 +1,9 @@
-"""Error bars of streams of Laplace noise: exact where noises are equal, so neither too narrow nor too wide.
+"""Error bars of streams: worked out from the law of what is published, so neither too narrow nor too wide.
 
 False alarm: every limit is a binomial tail of 1e-10.
 """
+
+import math
 
 import numpy as np
 import pytest
@@ -9,19 +11,19 @@ from scipy.stats import binom
 
 import mosha
 from mosha import streams
-from mosha.streams.noise.laplace_sums import find_width, miss_probability
+from mosha.streams.noise.laplace_sums import find_decayed_width, find_width, miss_probability
 
 SERIES, HORIZON = 1500, 60
 KEYS = [f"k{i}" for i in range(SERIES)]
 LEAST, MOST = binom.ppf(1e-10, SERIES, 0.95), binom.isf(1e-10, SERIES, 0.95)
 
 
-def release_noise(release):
+def release_noise(release, **price):
     """What is published about nobody, at every step, for many keys: noise alone, each key by itself."""
     unit = mosha.Reading()
-    stream = streams.histogram(keys=KEYS, unit=unit, horizon=HORIZON, epsilon=0.05, release=release)
-    assert stream.plan.law.noise == "laplace"
-    with mosha.Ledger.memory().account("bars", unit=unit, epsilon=1).open(stream) as run:
+    stream = streams.histogram(keys=KEYS, unit=unit, horizon=HORIZON, release=release, **(price or {"epsilon": 0.05}))
+    assert stream.plan.law.noise == ("gaussian" if price else "laplace")
+    with mosha.Ledger.memory().account("bars", unit=unit, epsilon=8, delta=1e-3).open(stream) as run:
         return stream, [np.abs(run.step([]).value) for _ in range(HORIZON)]
 
 
@@ -40,6 +42,33 @@ def test_bars_hold_as_often_as_they_say_at_every_step(release):
 def test_a_sliding_window_is_covered():
     stream, found = release_noise(streams.Sliding(7))
     assert all(np.sum(noise <= stream.forecast(0.95)[0]) >= LEAST for noise in found)
+
+
+@pytest.mark.parametrize(
+    ("release", "price"),
+    [(streams.Decayed(0.9), {}), (streams.Decayed(0.9), {"rho": 0.1}), (streams.Sliding(20), {"rho": 0.1})],
+)
+def test_bars_of_windows_and_decayed_sums_follow_the_noise_step_by_step(release, price):
+    """It was one bar for all steps: up to 1.6 times too wide at the last one, and 2.2 times for Laplace noise."""
+    stream, found = release_noise(release, **price)
+    for step in (1, 7, 30, HORIZON):
+        width = stream.error_at(step, 0.95)
+        covered = [np.sum(found[step - 1] <= width * factor) for factor in (0.6, 1, 2.5)]
+        # Bars of decayed Laplace noise are up to 5% wider than its law: 96% of them hold.
+        assert covered[0] < LEAST <= covered[1] <= binom.isf(1e-10, SERIES, 0.96) < covered[2]
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.9, 0.97])
+def test_the_law_of_a_decayed_sum_is_that_of_its_draws(factor):
+    draws, scale, ratio = 20_000, 4.0, math.exp(-1 / 4.0)
+    generator, steps = np.random.default_rng(), 100
+    noise = generator.geometric(1 - ratio, (draws, steps)) - generator.geometric(1 - ratio, (draws, steps))
+    sums = np.abs(noise @ factor ** np.arange(steps))
+    for missed in (0.3, 0.05, 0.001):
+        width = find_decayed_width(factor, steps, scale, missed)
+        assert np.sum(sums > width) <= binom.isf(1e-10, draws, missed)
+        assert np.sum(sums > width * 0.8) > binom.isf(1e-10, draws, missed) or missed < 0.01
+    assert find_decayed_width(0.9999, 10**6, scale, 0.05) is None
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, 200])

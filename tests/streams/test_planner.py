@@ -52,7 +52,7 @@ def test_more_noise_never_costs_more_and_longer_is_never_cheaper():
 
 def test_replacing_a_unit_costs_twice_the_error():
     once = streams.counter(unit=Reading(), horizon=64, rho=0.5)
-    twice = streams.counter(unit=Reading(neighbours="replace-one"), horizon=64, rho=0.5)
+    twice = streams.counter(unit=Reading(neighbors="replace-one"), horizon=64, rho=0.5)
     assert twice.plan.root_mean_square == pytest.approx(2 * once.plan.root_mean_square, rel=1e-3)
 
 

@@ -132,7 +132,7 @@ def test_nothing_but_residuals_leaves(table):
 
 
 def test_groups_and_sizes_do_not_follow_the_data_but_for_what_was_released(rows, account):
-    """Neighbours, the noise replayed and the first stage made equal: everything public is equal."""
+    """Neighbors, the noise replayed and the first stage made equal: everything public is equal."""
     table = mosha.protect(rows, unit=mosha.Row(), account=account)
     question = table.synthesize(**WORDS)
     empty = mosha.protect(rows.slice(0, 0), unit=mosha.Row()).synthesize(**WORDS)

@@ -67,7 +67,7 @@ UNITS = [
     mosha.Person("who"),
     mosha.Person("who", at_most=6),
     mosha.Person("who", groups=3, per_group=2),
-    mosha.Person("who", at_most=6, neighbours="replace-one"),
+    mosha.Person("who", at_most=6, neighbors="replace-one"),
     mosha.Row(at_most=3),
 ]
 

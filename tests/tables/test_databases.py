@@ -1,4 +1,4 @@
-"""Whole databases: paths of keys, joins that keep whose a row is, and neighbours that differ in one person alone."""
+"""Whole databases: paths of keys, joins that keep whose a row is, and neighbors that differ in one person alone."""
 
 import random
 import re

@@ -132,6 +132,15 @@ def test_sql_reads_the_declaration(visits):
     assert rare.question.private_keys
 
 
+def test_a_unit_in_one_word_is_one_row_and_columns_may_be_called_so():
+    assert Declaration.of({"unit": "row", "columns": {"days": "integer"}}).unit == mosha.Row()
+    assert Declaration.of({"unit": "row"}).unit == mosha.Row()
+    named = Declaration.of({"unit": "text", "columns": "integer"})
+    assert named.unit is None
+    assert named.types == {"unit": "text", "columns": "integer"}
+    assert Declaration.of({"unit": "text"}).types == {"unit": "text"}
+
+
 WRONG = {
     "not data": 3,
     "nothing": {},

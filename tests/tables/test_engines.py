@@ -142,7 +142,7 @@ def test_a_server_that_is_away_is_told_before_payment(stays, postgres_server):
 
 
 def test_a_connection_that_is_lost_after_payment_costs_once_and_the_retry_is_free(stays, postgres_server, monkeypatch):
-    account, look = stays.account, PostgreSQL.analyse
+    account, look = stays.account, PostgreSQL.analyze
 
     def look_and_lose(self, found, question):
         look(self, found, question)
@@ -150,7 +150,7 @@ def test_a_connection_that_is_lost_after_payment_costs_once_and_the_retry_is_fre
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(PostgreSQL, "analyse", look_and_lose)
+            patch.setattr(PostgreSQL, "analyze", look_and_lose)
             with pytest.raises(mosha.errors.SourceUnavailable, match="The payment waits") as lost:
                 stays.release(epsilon=0.5)
         made = re.search(r"key='(release-\w+)'", str(lost.value))[1]

@@ -78,7 +78,7 @@ def test_one_key_over_two_databases_pays_for_one_of_them(postgres_server, readab
 
 
 def random_question(seed):
-    rows, more = plans.neighbours(random.Random(seed), mosha.Row())[0]
+    rows, more = plans.neighbors(random.Random(seed), mosha.Row())[0]
     generator = random.Random(seed)
     unit = generator.choice(plans.UNITS)
     tables = [protect(plans.arrow(c, r), unit=unit) for c, r in ((plans.COLUMNS, rows), (plans.BESIDE, more))]

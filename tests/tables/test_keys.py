@@ -35,7 +35,7 @@ def test_keys_from_data_cost_a_delta_and_say_so():
 UNITS = [
     mosha.Person("who", groups=1, per_group=1),
     mosha.Person("who", groups=3, per_group=1),
-    mosha.Person("who", groups=3, neighbours="replace-one"),
+    mosha.Person("who", groups=3, neighbors="replace-one"),
     mosha.Person("who", at_most=50),
     mosha.Person("who"),
     mosha.Row(at_most=3),

@@ -405,7 +405,7 @@ def test_a_look_that_was_refused_is_not_remembered(visits, monkeypatch):
         raise errors.DataError("connect.duckdb_unfit", spent="nothing")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DuckDB, "analyse", refuse)
+        patch.setattr(DuckDB, "analyze", refuse)
         refused(lambda: by_days(visits), errors.DataError)
     assert count_looks(visits, by_days) == 1
 

@@ -12,10 +12,12 @@ import mosha
 from fuzz import _noise_inputs as noise_inputs
 from fuzz._table_places import opened
 from fuzz.sensitivity import compare
-from mosha.connect.language.expression import grid
+from mosha.connect.language.cases import when
+from mosha.connect.language.expression import col, grid
 from mosha.connect.language.value import Clamped
 from mosha.core.errors import MoshaError
 from mosha.tables import Budget, protect
+from mosha.tables import aggregates as ask
 from mosha.tables.mechanisms import joint_noise
 from mosha.tables.mechanisms import quantile_width as windows
 from mosha.tables.mechanisms import rank_choice as points
@@ -93,7 +95,7 @@ def _loose(original):
 
 
 def _unclamped(self):
-    return grid(self.of, (-(2.0**24), 2.0**24), self.exponent, centre=self.centre)
+    return grid(self.of, (-(2.0**24), 2.0**24), self.exponent, center=self.center)
 
 
 def _generous(epsilon, delta):
@@ -106,6 +108,11 @@ ONE, PURE, LARGE, WITH = [(99, "A", 0.0)], Budget(epsilon=1), Budget(epsilon=200
 FAULTS = {
     "the reach is halved": (
         (Limits, "reach", _half(Limits.reach)), lambda t: t.count(), (TWO, PURE), "laplace noise",
+    ),
+    "cases that meet are taken to exclude one another": (
+        (sums, "are_exclusive", lambda _: True),
+        lambda t: t.aggregate(a=ask.count(when(col("days") > 1, 1)), b=ask.count(when(col("days") > 2, 1))),
+        (TWO, PURE), "laplace noise",
     ),
     "persons are not bounded": (
         (sums, "bound_question", _loose(sums.bound_question)), lambda t: t.count(), (TWO, PURE), "laplace noise",

@@ -216,7 +216,7 @@ def test_declared_ranges_and_keys_may_be_left_out():
 
 
 def random_question(seed):
-    rows, more = plans.neighbours(random.Random(seed), mosha.Row())[0]
+    rows, more = plans.neighbors(random.Random(seed), mosha.Row())[0]
     unit = random.Random(seed).choice(plans.UNITS)
     known = {
         name: protect(plans.arrow(c, r), unit=unit)

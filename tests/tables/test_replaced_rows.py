@@ -14,7 +14,7 @@ from mosha.tables import aggregates as ask
 from mosha.tables.mechanisms.joint_noise import REACH, BoxNoise, GaussianNoise
 from tests.noise.goodness import laplace_below, quantile_events, rejects
 
-ONE = mosha.Row(neighbours="replace-one")
+ONE = mosha.Row(neighbors="replace-one")
 N = 4000
 
 
@@ -48,7 +48,7 @@ def test_any_other_number_of_rows_is_paid_for(ask_rows):
     assert mosha.accounting.epsilon(ask_rows(table()).measurement(Budget(epsilon=0.5)).event, 0) > 0.49
 
 
-@pytest.mark.parametrize("unit", [mosha.Row(), mosha.Row(at_most=2, neighbours="replace-one")], ids=repr)
+@pytest.mark.parametrize("unit", [mosha.Row(), mosha.Row(at_most=2, neighbors="replace-one")], ids=repr)
 def test_rows_are_private_where_a_unit_may_bring_another_number_of_them(unit):
     assert mosha.accounting.epsilon(table(unit).count().measurement(Budget(epsilon=0.5)).event, 0) > 0.49
 

@@ -23,10 +23,10 @@ WARDS = ["A", "B", "C"]
 UNITS = [
     mosha.Row(),
     mosha.Row(at_most=3),
-    mosha.Row(neighbours="replace-one"),
-    mosha.Row(at_most=3, neighbours="replace-one"),
+    mosha.Row(neighbors="replace-one"),
+    mosha.Row(at_most=3, neighbors="replace-one"),
     mosha.Person("who", at_most=2),
-    mosha.Person("who", at_most=2, neighbours="replace-one"),
+    mosha.Person("who", at_most=2, neighbors="replace-one"),
     mosha.Person("who", groups=2, per_group=3),
     mosha.Person("who", at_most=4, groups=2, per_group=3),
 ]
@@ -48,13 +48,13 @@ def as_table(rows):
     return pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)})
 
 
-def neighbours(unit, generator):
+def neighbors(unit, generator):
     others = [row for person in range(6) for row in rows_of(person, generator)]
     owned = [rows_of(99, generator) for _ in range(2)]
     if isinstance(unit, mosha.Row):
         others = [(i, *row[1:]) for i, row in enumerate(others)]
         owned = [rows[: unit.at_most] for rows in owned]
-    if unit.neighbours == "replace-one":
+    if unit.neighbors == "replace-one":
         return others + owned[0], others + owned[1]
     return others + owned[0], others
 
@@ -77,7 +77,7 @@ def questions(table):
 
 
 def moved(first, second, budget, key):
-    """How far two neighbours are apart in each part of a release, as a share of what its noise was made for."""
+    """How far two neighbors are apart in each part of a release, as a share of what its noise was made for."""
     for part in first.parts(budget):
         exact = []
         groups = first.frame.groups
@@ -101,7 +101,7 @@ def moved(first, second, budget, key):
 def test_one_unit_moves_the_channels_within_their_reach(unit, budget):
     generator = random.Random()
     for _ in range(4):
-        pair = neighbours(unit, generator)
+        pair = neighbors(unit, generator)
         tables = [protect(as_table(rows), unit=unit) for rows in pair]
         key = generator.randbytes(32)
         for first, second in zip(*(questions(table) for table in tables), strict=True):

@@ -1,7 +1,7 @@
 """Events of Google's dp-accounting, read and written.
 
 Their noise multiplier is the noise over the norm of *one contribution*. Ours is over the sensitivity under the
-neighbours of the account, which under replacement is twice that norm: so multipliers are halved on the way in and
+neighbors of the account, which under replacement is twice that norm: so multipliers are halved on the way in and
 doubled on the way out. (Their Rényi accountant takes a multiplier under replacement as if it were ours, by their issue
 378: it reports a quarter of the divergence.)
 """
@@ -33,6 +33,7 @@ from mosha.core.events import (
     ZeroConcentrated,
 )
 from mosha.core.language import phrase
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.names.extras import load_guest
 from mosha.core.number import non_negative, positive, positive_integer, real
 from mosha.core.unit import Neighbors
@@ -40,25 +41,26 @@ from mosha.core.unit import Neighbors
 __all__ = ["from_dp_event", "to_dp_event"]
 
 
-def _neighbours(neighbours: Neighbors | str) -> Neighbors:
+def _neighbors(neighbors: Neighbors | str) -> Neighbors:
     try:
-        return Neighbors(neighbours)
+        return Neighbors(neighbors)
     except ValueError:
         kinds = [repr(str(kind)) for kind in Neighbors]
-        raise InvalidParameter("core.unknown_option", parameter="neighbours", options=kinds) from None
+        raise InvalidParameter("core.unknown_option", parameter="neighbors", options=kinds) from None
 
 
-def from_dp_event(their_event: object, *, neighbours: Neighbors | str) -> Event:
+@renamed_argument(neighbours="neighbors")
+def from_dp_event(their_event: object, *, neighbors: Neighbors | str) -> Event:
     """The event that a `dp_accounting.DpEvent`, or its named tuple, describes. The library need not be installed.
 
-    `neighbours` is the relation of the account that will pay; see the head of this file.
+    `neighbors` is the relation of the account that will pay; see the head of this file.
 
     >>> from collections import namedtuple
     >>> theirs = namedtuple("GaussianDpEvent", "noise_multiplier")
-    >>> from_dp_event(theirs(2.0), neighbours="add-remove"), from_dp_event(theirs(2.0), neighbours="replace-one")
+    >>> from_dp_event(theirs(2.0), neighbors="add-remove"), from_dp_event(theirs(2.0), neighbors="replace-one")
     (Gaussian(noise_multiplier=2.0), Gaussian(noise_multiplier=1.0))
     """
-    relation = _neighbours(neighbours)
+    relation = _neighbors(neighbors)
     name = getattr(their_event, "class_name", type(their_event).__name__)
     reader = _READERS.get(name)
     if reader is None:
@@ -72,7 +74,7 @@ def _sensitivity(relation: Neighbors) -> int:
 
 def _require_replace_one(code: str, relation: Neighbors) -> None:
     if relation is not Neighbors.REPLACE_ONE:
-        raise InvalidParameter("accounting.needs_replace_one", parameter="neighbours", kind=phrase(code))
+        raise InvalidParameter("accounting.needs_replace_one", parameter="neighbors", kind=phrase(code))
 
 
 def _read_gaussian(theirs: Any, relation: Neighbors) -> Event:
@@ -99,20 +101,20 @@ def _read_randomized_response(theirs: Any, relation: Neighbors) -> Event:
 
 
 def _read_composed(theirs: Any, relation: Neighbors) -> Event:
-    return compose([(from_dp_event(inner, neighbours=relation), 1) for inner in theirs.events])
+    return compose([(from_dp_event(inner, neighbors=relation), 1) for inner in theirs.events])
 
 
 def _read_self_composed(theirs: Any, relation: Neighbors) -> Event:
-    return compose([(from_dp_event(theirs.event, neighbours=relation), theirs.count)])
+    return compose([(from_dp_event(theirs.event, neighbors=relation), theirs.count)])
 
 
 def _read_poisson_sampled(theirs: Any, relation: Neighbors) -> Event:
-    return Sampled(from_dp_event(theirs.event, neighbours=relation), theirs.sampling_probability, relation)
+    return Sampled(from_dp_event(theirs.event, neighbors=relation), theirs.sampling_probability, relation)
 
 
 def _read_fixed_size(theirs: Any, relation: Neighbors, *, replacement: bool) -> Event:
     _require_replace_one("accounting.sample_of_fixed_size", relation)
-    inner = from_dp_event(theirs.event, neighbours=relation)
+    inner = from_dp_event(theirs.event, neighbors=relation)
     return FixedSizeSampled(inner, theirs.sample_size, theirs.source_dataset_size, replacement)
 
 
@@ -124,7 +126,7 @@ def _read_tree(theirs: Any, relation: Neighbors) -> Event:
 
 
 def _read_selected(theirs: Any, relation: Neighbors) -> Event:
-    inner = from_dp_event(theirs.event, neighbours=relation)
+    inner = from_dp_event(theirs.event, neighbors=relation)
     if math.isinf(theirs.shape):
         return Selected(inner, theirs.mean, "poisson")
     return Selected(inner, theirs.mean, shape=theirs.shape)
@@ -160,16 +162,17 @@ _READERS: dict[str, Callable[[Any, Neighbors], Event]] = {
 }
 
 
-def to_dp_event(event: Event, *, neighbours: Neighbors | str) -> Any:
+@renamed_argument(neighbours="neighbors")
+def to_dp_event(event: Event, *, neighbors: Neighbors | str) -> Any:
     """The `dp_accounting.DpEvent` that describes `event`.
 
     What they have no word for is written as the rho that covers it; what may fail with a probability cannot be
-    written at all. `neighbours` is the relation under which `event` was priced; see the head of this file.
+    written at all. `neighbors` is the relation under which `event` was priced; see the head of this file.
     """
     theirs = load_guest("dp_accounting.dp_event", extra="interop", needed_for=phrase("accounting.writing_events"))
     if not isinstance(event, Event):
         raise InvalidParameter("core.not_an_event", parameter="event", kind=type(event).__name__)
-    relation = _neighbours(neighbours)
+    relation = _neighbors(neighbors)
     parts = [(_write(part, relation, theirs), count) for part, count in event.parts()]
     counted = [theirs.SelfComposedDpEvent(one, count) if count > 1 else one for one, count in parts]
     if not counted:
@@ -232,24 +235,24 @@ def _(part: Tree, relation: Neighbors, theirs: Any) -> Any:
 @_write.register
 def _(part: Group, relation: Neighbors, theirs: object) -> Any:
     whole = cover_group(part.event, part.size)
-    return _by_rho(part, relation, theirs) if whole is None else to_dp_event(whole, neighbours=relation)
+    return _by_rho(part, relation, theirs) if whole is None else to_dp_event(whole, neighbors=relation)
 
 
 @_write.register
 def _(part: Sampled, relation: Neighbors, theirs: Any) -> Any:
-    if part.neighbours is not relation:
-        raise InvalidParameter("accounting.other_neighbors", parameter="neighbours", neighbors=str(part.neighbours))
-    return theirs.PoissonSampledDpEvent(part.rate, to_dp_event(part.event, neighbours=relation))
+    if part.neighbors is not relation:
+        raise InvalidParameter("accounting.other_neighbors", parameter="neighbors", neighbors=str(part.neighbors))
+    return theirs.PoissonSampledDpEvent(part.rate, to_dp_event(part.event, neighbors=relation))
 
 
 @_write.register
 def _(part: FixedSizeSampled, relation: Neighbors, theirs: Any) -> Any:
     _require_replace_one("accounting.sample_of_fixed_size", relation)
     kind = theirs.SampledWithReplacementDpEvent if part.replacement else theirs.SampledWithoutReplacementDpEvent
-    return kind(part.population, part.size, to_dp_event(part.event, neighbours=relation))
+    return kind(part.population, part.size, to_dp_event(part.event, neighbors=relation))
 
 
 @_write.register
 def _(part: Selected, relation: Neighbors, theirs: Any) -> Any:
     shape = math.inf if part.distribution == "poisson" else part.shape
-    return theirs.RepeatAndSelectDpEvent(to_dp_event(part.event, neighbours=relation), part.mean, shape)
+    return theirs.RepeatAndSelectDpEvent(to_dp_event(part.event, neighbors=relation), part.mean, shape)

@@ -2,7 +2,7 @@
 
     attack, search              a lower bound on what a mechanism leaks, exact at the stated confidence
     attack_timing               the same for how long it takes
-    neighbours                  where to look
+    neighbors                  where to look
     register, attack_all        everything at once
     audit_accountant            are prices ever below what really leaks?
     step_contract, statistic_contract, additive_contract, trainer_contract
@@ -21,7 +21,7 @@
 >>> def noisy_count(rows, size):
 ...     return len(rows) + np.random.default_rng().laplace(scale=0.5, size=size)
 >>> verdict = mosha.audit.attack(
-...     noisy_count, neighbours=([], ["Ada"]), claim=mosha.guarantees.Pure(1), runs=20_000, batch=True
+...     noisy_count, neighbors=([], ["Ada"]), claim=mosha.guarantees.Pure(1), runs=20_000, batch=True
 ... )
 >>> verdict.outcome
 <Outcome.BROKEN: 'broken'>
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from mosha.audit.attacks.canary import draw_inclusion as draw_inclusion
     from mosha.audit.attacks.pilot import search as search
     from mosha.audit.attacks.timing import attack_timing as attack_timing
-    from mosha.audit.claims import neighbours as neighbours
+    from mosha.audit.claims import neighbors as neighbors
     from mosha.audit.claims.claim import Claim as Claim
-    from mosha.audit.claims.neighbours import Proposal as Proposal
+    from mosha.audit.claims.neighbors import Proposal as Proposal
     from mosha.audit.claims.priced import claim_of as claim_of
     from mosha.audit.contracts.accountant import AccountantAudit as AccountantAudit
     from mosha.audit.contracts.accountant import audit_accountant as audit_accountant
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from mosha.audit.published.k_anonymity import background_attack as background_attack
     from mosha.audit.published.k_anonymity import homogeneity_attack as homogeneity_attack
     from mosha.audit.published.masking import compare as compare
-    from mosha.audit.published.masking import generalise as generalise
+    from mosha.audit.published.masking import generalize as generalize
     from mosha.audit.published.masking import mask as mask
     from mosha.audit.published.masking import suppress as suppress
     from mosha.audit.published.membership import attribute_attack as attribute_attack
@@ -84,7 +84,7 @@ _NAMES = {
     "Contract": "contracts.contract",
     "OneRun": "attacks.canary",
     "Outcome": "reporting.outcome",
-    "Proposal": "claims.neighbours",
+    "Proposal": "claims.neighbors",
     "Trainer": "contracts.trainer",
     "TrainingContract": "contracts.training_hooks",
     "Verdict": "reporting.verdict",
@@ -103,7 +103,7 @@ _NAMES = {
     "differencing": "published.reconstruction",
     "draw_inclusion": "attacks.canary",
     "entries": "registry",
-    "generalise": "published.masking",
+    "generalize": "published.masking",
     "homogeneity_attack": "published.k_anonymity",
     "mask": "published.masking",
     "measure_unicity": "published.trajectories",
@@ -146,12 +146,12 @@ __all__ = [
     "differencing",
     "draw_inclusion",
     "entries",
-    "generalise",
+    "generalize",
     "homogeneity_attack",
     "mask",
     "measure_unicity",
     "membership_attack",
-    "neighbours",
+    "neighbors",
     "reconstruct",
     "reconstruction_attack",
     "register",
@@ -164,4 +164,9 @@ __all__ = [
     "suppress",
     "trainer_contract",
 ]
-__getattr__, __dir__ = loaded_when_used(__name__, _NAMES, {"neighbours": "claims.neighbours"})
+__getattr__, __dir__ = loaded_when_used(
+    __name__,
+    _NAMES,
+    {"neighbors": "claims.neighbors"},
+    renamed={"generalise": "generalize", "neighbours": "neighbors"},
+)

@@ -1,4 +1,4 @@
-"""Everything that is attacked by `mosha audit all`: a mechanism, its neighbours, its asks."""
+"""Everything that is attacked by `mosha audit all`: a mechanism, its neighbors, its asks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.audit.attacks.pilot import affordable, search
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.reporting.verdict import Verdict
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
@@ -64,14 +64,14 @@ def register(
 ) -> None:
     """Have `mosha audit all` attack one more mechanism; `how` goes to `mosha.audit.attack`.
 
-    `build` makes the mechanism, which is listed as `name`; `proposals` are the neighbours it is tried on; `covers`
+    `build` makes the mechanism, which is listed as `name`; `proposals` are the neighbors it is tried on; `covers`
     names the factory that it stands for.
 
     >>> from mosha import Row, mechanisms
-    >>> from mosha.audit import neighbours
+    >>> from mosha.audit import neighbors
     >>> register(
     ...     "visits", lambda: mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=1),
-    ...     neighbours.of_numbers(Row(), between=(0, 1)),
+    ...     neighbors.of_numbers(Row(), between=(0, 1)),
     ... )
     >>> "visits" in [entry.name for entry in entries()]
     True

@@ -26,7 +26,7 @@ VERIFICATION_FAILED = 3
 
 app = typer.Typer(help="Attack mechanisms: do they leak more than they claim?", no_args_is_help=True)
 
-Runs = Annotated[int, typer.Option("--runs", help="How often each of the two neighbours is answered.")]
+Runs = Annotated[int, typer.Option("--runs", help="How often each of the two neighbors is answered.")]
 Confidence = Annotated[
     float, typer.Option("--confidence", help="How surely nothing that keeps its claim is called broken.")
 ]
@@ -87,9 +87,9 @@ def list_entries(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what `mosha audit all` attacks, and on which neighbours."""
+    """List what `mosha audit all` attacks, and on which neighbors."""
     found = [
-        {"name": entry.name, "kind": entry.kind, "neighbours": [proposal.why for proposal in entry.proposals]}
+        {"name": entry.name, "kind": entry.kind, "neighbors": [proposal.why for proposal in entry.proposals]}
         for entry in _entries(only, module, kind)
     ]
     if as_json:
@@ -98,10 +98,10 @@ def list_entries(
     for entry in found:
         console().print(
             say(
-                "cli.pairs_of_neighbours",
+                "cli.pairs_of_neighbors",
                 kind=f"{entry['kind']:<12}",
                 name=entry["name"],
-                pairs=len(entry["neighbours"]),
+                pairs=len(entry["neighbors"]),
             ),
             markup=False,
         )
@@ -129,7 +129,7 @@ def attack_accountant(
 def attack_function(
     target: Annotated[str, typer.Argument(help="The function, as module:name or file.py:name.")],
     first: Annotated[str, typer.Argument(help="One data set, as JSON.")],
-    second: Annotated[str, typer.Argument(help="Its neighbour, as JSON.")],
+    second: Annotated[str, typer.Argument(help="Its neighbor, as JSON.")],
     *,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="It claims this epsilon.")] = None,
     delta: Annotated[float, typer.Option("--delta", help="With --epsilon: it claims this delta.")] = 0.0,
@@ -149,7 +149,7 @@ def attack_function(
     claim = _claim(epsilon, delta, rho, mu)
     function = _function(target)
     pair = (_data("the first data set", first), _data("the second data set", second))
-    verdict = attack(function, neighbours=pair, claim=claim, runs=runs, confidence=confidence, batch=batch, name=target)
+    verdict = attack(function, neighbors=pair, claim=claim, runs=runs, confidence=confidence, batch=batch, name=target)
     _finish([verdict], html, as_json=as_json, told=False)
 
 

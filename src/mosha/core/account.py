@@ -142,7 +142,7 @@ class Account(ABC):
                 measurement=measurement.name,
                 needed=measurement.unit.phrase(),
             )
-        if not measurement.event.suits(measurement.unit.neighbours):
+        if not measurement.event.suits(measurement.unit.neighbors):
             unit = measurement.unit.phrase()
             raise InvalidParameter(
                 "core.price_for_other_neighbors", spent="nothing", measurement=measurement.name, unit=unit

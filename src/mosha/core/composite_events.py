@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
+from mosha.core.names.deprecation import renamed_argument, renamed_attribute
+from mosha.core.names.stored import stored_as, write_fields
 from mosha.core.number import positive, positive_integer, probability, real, strict_probability
 from mosha.core.options import RunsName
 from mosha.core.unit import Neighbors
@@ -47,9 +49,10 @@ def one_of(*choices: str) -> Any:
     return check
 
 
+@renamed_argument(neighbours="neighbors")
 @dataclass(frozen=True)
 class Sampled(Event):
-    """`event` on a Poisson sample: every unit is drawn with probability `rate`, independently, for such `neighbours`.
+    """`event` on a Poisson sample: every unit is drawn with probability `rate`, independently, for such `neighbors`.
 
     >>> from mosha import accounting, events
     >>> step = events.Sampled(events.Gaussian(noise_multiplier=1), rate=0.01)
@@ -59,27 +62,29 @@ class Sampled(Event):
 
     event: Event
     rate: float
-    neighbours: Neighbors = Neighbors.ADD_REMOVE
+    neighbors: Neighbors = field(default=Neighbors.ADD_REMOVE, metadata=stored_as("neighbours"))
+    neighbours: ClassVar = renamed_attribute("neighbours", "neighbors")
+    __repr__ = write_fields
 
     def __post_init__(self) -> None:
         check_fields(self, event=_is_event, rate=positive)
         if self.rate > 1:
             raise InvalidParameter("core.not_a_rate", parameter="rate", value=self.rate)
         try:
-            object.__setattr__(self, "neighbours", Neighbors(self.neighbours))
+            object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
         except ValueError:
             raise InvalidParameter(
-                "core.unknown_option", parameter="neighbours", options=[repr(str(kind)) for kind in Neighbors]
+                "core.unknown_option", parameter="neighbors", options=[repr(str(kind)) for kind in Neighbors]
             ) from None
 
-    def suits(self, neighbours: Neighbors) -> bool:
-        """Whether these are the `neighbours` that it was priced for."""
-        return self.neighbours is neighbours and self.event.suits(neighbours)
+    def suits(self, neighbors: Neighbors) -> bool:
+        """Whether these are the `neighbors` that it was priced for."""
+        return self.neighbors is neighbors and self.event.suits(neighbors)
 
 
 @dataclass(frozen=True)
 class FixedSizeSampled(Event):
-    """`event` on `size` of `population` units, with or without `replacement`; neighbours replace one unit.
+    """`event` on `size` of `population` units, with or without `replacement`; neighbors replace one unit.
 
     The noise multiplier of `event` is relative to the sensitivity under *replacement* of one unit.
 
@@ -100,9 +105,9 @@ class FixedSizeSampled(Event):
         if self.size > self.population and not self.replacement:
             raise InvalidParameter("core.sample_above_population", parameter="size")
 
-    def suits(self, neighbours: Neighbors) -> bool:
-        """Only where `neighbours` replace one unit."""
-        return neighbours is Neighbors.REPLACE_ONE and self.event.suits(neighbours)
+    def suits(self, neighbors: Neighbors) -> bool:
+        """Only where `neighbors` replace one unit."""
+        return neighbors is Neighbors.REPLACE_ONE and self.event.suits(neighbors)
 
 
 @dataclass(frozen=True)
@@ -148,9 +153,9 @@ class Parallel(Event):
             raise InvalidParameter("core.no_events", parameter="events")
         object.__setattr__(self, "events", tuple(sorted(set(events), key=lambda e: e.to_json())))
 
-    def suits(self, neighbours: Neighbors) -> bool:
-        """Only where `neighbours` add or remove: a unit that is replaced may leave one part and enter another."""
-        return neighbours is Neighbors.ADD_REMOVE and super().suits(neighbours)
+    def suits(self, neighbors: Neighbors) -> bool:
+        """Only where `neighbors` add or remove: a unit that is replaced may leave one part and enter another."""
+        return neighbors is Neighbors.ADD_REMOVE and super().suits(neighbors)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.names.deprecation import renamed_method
+from mosha.core.names.deprecation import renamed_argument, renamed_method
+from mosha.core.names.stored import name_as_stored
 from mosha.core.number import positive_integer
 from mosha.core.unit import Neighbors
 
@@ -66,12 +67,13 @@ class Event:
 
     __rmul__ = __mul__
 
-    def sample(self, rate: float, *, neighbours: Neighbors | str = Neighbors.ADD_REMOVE) -> Event:
+    @renamed_argument(neighbours="neighbors")
+    def sample(self, rate: float, *, neighbors: Neighbors | str = Neighbors.ADD_REMOVE) -> Event:
         """This event on a Poisson sample: every unit is drawn with probability `rate`, on its own.
 
-        `neighbours` says whether a unit is added or removed, or replaced.
+        `neighbors` says whether a unit is added or removed, or replaced.
         """
-        return Event.kinds["Sampled"](self, rate, neighbours)  # type: ignore[call-arg]
+        return Event.kinds["Sampled"](self, rate, neighbors)  # type: ignore[call-arg]
 
     sampled = renamed_method("sampled", "sample")
 
@@ -83,15 +85,15 @@ class Event:
         """Whether this is the event of which nothing was run."""
         return False
 
-    def suits(self, neighbours: Neighbors) -> bool:
-        """Whether the price of this event is that of telling such `neighbours` apart.
+    def suits(self, neighbors: Neighbors) -> bool:
+        """Whether the price of this event is that of telling such `neighbors` apart.
 
-        Most events are: their noise multiplier is over the sensitivity under whatever neighbours the unit has. Some
-        amplifications hold for one kind of neighbours only.
+        Most events are: their noise multiplier is over the sensitivity under whatever neighbors the unit has. Some
+        amplifications hold for one kind of neighbors only.
         """
         values = [getattr(self, f.name) for f in fields(self)]
         inner = [event for value in values for event in (value if isinstance(value, tuple) else (value,))]
-        return all(event.suits(neighbours) for event in inner if isinstance(event, Event))
+        return all(event.suits(neighbors) for event in inner if isinstance(event, Event))
 
     def per_step(self, steps: int) -> Event | None:
         """The event e with e * `steps` == self, where there is one."""
@@ -105,7 +107,9 @@ class Event:
         return {"mosha": VERSION, **self._describe()}
 
     def _describe(self) -> dict[str, Any]:
-        return {"kind": type(self).__name__} | {f.name: _to_plain(getattr(self, f.name)) for f in fields(self)}
+        return {"kind": type(self).__name__} | {
+            name_as_stored(f): _to_plain(getattr(self, f.name)) for f in fields(self)
+        }
 
     def to_json(self) -> str:
         """The event as JSON text that other programs and later versions can read.
@@ -166,9 +170,9 @@ class Composed(Event):
     def parts(self) -> tuple[tuple[Event, int], ...]:
         return self.items
 
-    def suits(self, neighbours: Neighbors) -> bool:
-        """Whether each of them suits `neighbours`."""
-        return all(event.suits(neighbours) for event, _ in self.items)
+    def suits(self, neighbors: Neighbors) -> bool:
+        """Whether each of them suits `neighbors`."""
+        return all(event.suits(neighbors) for event, _ in self.items)
 
     def __repr__(self) -> str:
         return " + ".join(f"{e!r} * {n}" if n > 1 else repr(e) for e, n in self.items) or "NOTHING"
@@ -237,7 +241,8 @@ def _event(described: Mapping[str, object]) -> Event:
     if kind is None:
         raise InvalidParameter("core.unknown_event", kind=str(name))
     try:
-        event = kind(**{key: _revive(value) for key, value in arguments.items()})
+        names = {name_as_stored(f): f.name for f in fields(kind)}
+        event = kind(**{names.get(key, key): _revive(value) for key, value in arguments.items()})
     except InvalidParameter:
         raise
     except (TypeError, ValueError, AttributeError):

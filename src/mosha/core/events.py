@@ -1,7 +1,7 @@
 """The vocabulary of events: every randomised thing that can be paid for.
 
 A *noise multiplier* is the scale (Laplace) or standard deviation (Gaussian) of the noise divided by the
-sensitivity of what it is added to, under the neighbours of the account's unit.
+sensitivity of what it is added to, under the neighbors of the account's unit.
 """
 
 from __future__ import annotations
@@ -266,9 +266,9 @@ class Shuffled(Event):
     people: int
     categories: int | None = None
 
-    def suits(self, neighbours: Neighbors) -> bool:
-        """Only where `neighbours` replace one: shuffling hides what a person said, never whether there is a report."""
-        return neighbours is Neighbors.REPLACE_ONE
+    def suits(self, neighbors: Neighbors) -> bool:
+        """Only where `neighbors` replace one: shuffling hides what a person said, never whether there is a report."""
+        return neighbors is Neighbors.REPLACE_ONE
 
     def __post_init__(self) -> None:
         check_fields(self, epsilon=positive, people=positive_integer)

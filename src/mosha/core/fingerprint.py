@@ -23,7 +23,8 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from mosha.core.event import Event
-from mosha.core.unit import Unit, write_as_stored
+from mosha.core.names.stored import name_as_stored, write_as_stored
+from mosha.core.unit import Unit
 
 __all__ = ["Description", "HasPublicParts", "describe", "fingerprint", "fingerprint_plan", "fingerprint_synthesis"]
 
@@ -84,7 +85,7 @@ def _describe_parts(value: object) -> Iterable[Description]:
     if isinstance(value, tuple | list):
         return map(describe, value)
     if is_dataclass(value) and not isinstance(value, type):
-        return ([field.name, describe(getattr(value, field.name))] for field in fields(value))
+        return ([name_as_stored(field), describe(getattr(value, field.name))] for field in fields(value))
     raise TypeError(f"a plan holds no {type(value).__name__}")
 
 
@@ -146,5 +147,5 @@ def _describe_synthesis(value: object) -> object:
         return ["array", value.shape, value.tolist()]
     kind = getattr(type(value), "stored_as", type(value).__name__)
     if is_dataclass(value) and not isinstance(value, type | Event):
-        return [kind, *([field.name, _describe_synthesis(getattr(value, field.name))] for field in fields(value))]
+        return [kind, *([name_as_stored(f), _describe_synthesis(getattr(value, f.name))] for f in fields(value))]
     return [kind, write_as_stored(value)]

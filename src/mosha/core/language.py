@@ -132,7 +132,7 @@ def say(code: str, language: Language | None = None, /, **fields: object) -> str
     language = language or current_language()
     folder, _, name = code.partition(".")
     entry = templates(folder).get(name, {})
-    template = entry.get(language) or entry.get("en")
+    template = entry.get(language, entry.get("en"))
     if template is None:
         return f"{code}: {_plain_list(fields)}" if fields else code
     try:

@@ -53,7 +53,7 @@ class Measurement(Generic[Data, Ask, State, Answer]):
     """What may be asked of private data, with the price of the whole run.
 
     Guarantee:
-        For every neighbouring pair of data sequences under `unit`, and for asks chosen with knowledge of all
+        For every neighboring pair of data sequences under `unit`, and for asks chosen with knowledge of all
         earlier answers, the joint distribution of `horizon` answers is no easier to tell apart than `event` says.
         Where `event` is a repetition, e * horizon, the first k answers are no easier to tell apart than e * k, so
         that an account may hand back steps that were never taken.

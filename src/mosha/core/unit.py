@@ -1,6 +1,6 @@
 """Whose presence is hidden.
 
-A unit says which two data sets count as neighbours. Some fields say *who* is hidden (`identity`):
+A unit says which two data sets count as neighbors. Some fields say *who* is hidden (`identity`):
 an account is opened for them and refuses all others. The remaining fields are limits that bounding
 enforces on everybody's data; they move the noise and not the promise.
 
@@ -20,7 +20,6 @@ Reading, Window and Edge hide a part of what a person does, never all of it: the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from enum import StrEnum, nonmember
 from typing import Any, ClassVar
@@ -28,36 +27,19 @@ from typing import Any, ClassVar
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import Language, Phrase, phrase, say
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_argument, renamed_attribute
+from mosha.core.names.stored import describe_fields, is_storing, name_as_stored, stored_as
 from mosha.core.number import positive, positive_integer
 
 __all__ = [
     "Client", "Edge", "Example", "Member", "Neighbors", "Node", "Own", "Person", "Reading", "Row", "Unit", "Window",
-    "write_as_stored",
 ]  # fmt: skip
 
 LONGEST = 300  # characters of the name of a population
 
 
-_AS_STORED: ContextVar[bool] = ContextVar("_AS_STORED", default=False)
-
-
-def write_as_stored(value: object) -> str:
-    """The `repr` of a value as fingerprints have it: units and neighbors under the names they had first.
-
-    Whoever began a stream or paid under a key before a class was renamed finds the same fingerprint afterwards.
-
-    >>> write_as_stored(Reading())
-    "Event(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>)"
-    """
-    token = _AS_STORED.set(True)
-    try:
-        return repr(value)
-    finally:
-        _AS_STORED.reset(token)
-
-
 class Neighbors(StrEnum):
-    """How two neighbouring data sets differ in one unit.
+    """How two neighboring data sets differ in one unit.
 
     >>> Neighbors("replace-one").describe()
     'is replaced by another'
@@ -69,7 +51,7 @@ class Neighbors(StrEnum):
     REPLACE_ONE = "replace-one"
 
     def __repr__(self) -> str:
-        name = Neighbors.stored_as if _AS_STORED.get() else "Neighbors"
+        name = Neighbors.stored_as if is_storing() else "Neighbors"
         return f"<{name}.{self.name}: {self.value!r}>"
 
     def phrase(self) -> Phrase:
@@ -88,7 +70,7 @@ def _limit() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """The root of all units; `neighbours` is always said, `of` names the population where there is one.
+    """The root of all units; `neighbors` is always said, `of` names the population where there is one.
 
     >>> Person("patient", at_most=3).describe()
     "one person (all rows of one 'patient') is added or removed"
@@ -96,8 +78,9 @@ class Unit:
     True
     """
 
-    neighbours: Neighbors = Neighbors.ADD_REMOVE
+    neighbors: Neighbors = field(default=Neighbors.ADD_REMOVE, metadata=stored_as("neighbours"))
     of: str | None = None
+    neighbours: ClassVar = renamed_attribute("neighbours", "neighbors")
     whole_person: ClassVar[bool] = False  # whether one unit can be all that the data hold of a person
     kinds: ClassVar[dict[str, type[Unit]]] = {}
 
@@ -110,10 +93,10 @@ class Unit:
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "neighbours", Neighbors(self.neighbours))
+            object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
         except ValueError:
             kinds = [repr(str(kind)) for kind in Neighbors]
-            raise InvalidParameter("core.unknown_option", parameter="neighbours", options=kinds) from None
+            raise InvalidParameter("core.unknown_option", parameter="neighbors", options=kinds) from None
         if self.of is not None:
             self._check_population()
         for f in fields(self):
@@ -124,8 +107,8 @@ class Unit:
     def __repr__(self) -> str:
         """All fields, but for a population that is not named: fingerprints of questions are made of this text."""
         said = (f for f in fields(self) if f.name != "of" or self.of is not None)
-        name = self.stored_as if _AS_STORED.get() else type(self).__qualname__
-        return f"{name}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in said)})"
+        name = self.stored_as if is_storing() else type(self).__qualname__
+        return f"{name}({describe_fields(said, self)})"
 
     def summarize(self) -> str:
         """The unit as one would write it: the fields that were said.
@@ -135,7 +118,7 @@ class Unit:
         """
         said = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
         words = [repr(value) if name == "column" else f"{name}={value!r}" for name, value in said]
-        words = [word.replace(repr(self.neighbours), repr(str(self.neighbours))) for word in words]
+        words = [word.replace(repr(self.neighbors), repr(str(self.neighbors))) for word in words]
         return f"{type(self).__qualname__}({', '.join(words)})"
 
     def _check_population(self) -> None:
@@ -184,7 +167,7 @@ class Unit:
         """The unit in words, as a part of a sentence."""
         population = {} if self.of is None else {"population": self.of}
         code = "core.unit" if self.of is None else "core.unit_of_population"
-        return phrase(code, noun=self.noun, differs=self.neighbours.phrase(), **population)
+        return phrase(code, noun=self.noun, differs=self.neighbors.phrase(), **population)
 
     @property
     def noun(self) -> Phrase:
@@ -193,7 +176,7 @@ class Unit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as books and receipts keep it."""
-        described = {"unit": self.stored_as} | {f.name: getattr(self, f.name) for f in fields(self)}
+        described = {"unit": self.stored_as} | {name_as_stored(f): getattr(self, f.name) for f in fields(self)}
         if self.of is None:  # books and receipts from before there were populations read the same
             del described["of"]
         return described
@@ -209,8 +192,12 @@ class Unit:
         kind = Unit.kinds.get(str(arguments.pop("unit", "")))
         if kind is None:
             raise InvalidParameter("core.unknown_unit")
+        names = {name_as_stored(f): f.name for f in fields(kind)}
+        given = {names.get(key, key): value for key, value in arguments.items()}
+        if len(given) < len(arguments):  # one thing under its old and its new name
+            raise InvalidParameter("core.unknown_unit_fields", kind=kind.__name__)
         try:
-            return kind(**arguments)
+            return kind(**given)
         except TypeError:
             raise InvalidParameter("core.unknown_unit_fields", kind=kind.__name__) from None
 
@@ -222,12 +209,13 @@ def is_population_name(name: object) -> bool:
     return name == name.strip() != "" and len(name) <= LONGEST
 
 
+@renamed_argument(neighbours="neighbors")
 @dataclass(frozen=True)
 class Member(Unit):
     """One person of a population, with all that any table, graph, stream or training holds of them.
 
     The unit of the population's own account: it pays for whatever hides a whole person of that population, provided
-    that the neighbours are of the same kind. Nothing is measured at this unit itself.
+    that the neighbors are of the same kind. Nothing is measured at this unit itself.
 
     >>> Member(of="patients").covers(Person("who", of="patients"))
     True
@@ -241,9 +229,10 @@ class Member(Unit):
         super().__post_init__()
 
     def covers(self, other: Unit) -> bool:
-        return other.whole_person and other.of == self.of and other.neighbours is self.neighbours
+        return other.whole_person and other.of == self.of and other.neighbors is self.neighbors
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Row(Unit):
@@ -269,6 +258,7 @@ class Row(Unit):
         return phrase("core.noun_person_with_rows", rows=self.at_most)
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Person(Unit):
@@ -298,6 +288,7 @@ class Person(Unit):
         return phrase("core.noun_person", column=self.column)
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Reading(Unit, stored_as="Event"):
@@ -308,6 +299,7 @@ class Reading(Unit, stored_as="Event"):
     """
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Window(Unit):
@@ -333,6 +325,7 @@ class Window(Unit):
         return phrase("core.noun_window", column=self.column, steps=self.steps)
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Edge(Unit):
@@ -343,6 +336,7 @@ class Edge(Unit):
     """
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Node(Unit):
@@ -356,6 +350,7 @@ class Node(Unit):
     whole_person: ClassVar[bool] = True
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Example(Unit):
@@ -368,6 +363,7 @@ class Example(Unit):
     whole_person: ClassVar[bool] = True
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Client(Unit):
@@ -380,6 +376,7 @@ class Client(Unit):
     whole_person: ClassVar[bool] = True
 
 
+@renamed_argument(neighbours="neighbors")
 @explain_wrong_calls
 @dataclass(frozen=True)
 class Own(Unit, stored_as="Self"):
@@ -389,5 +386,5 @@ class Own(Unit, stored_as="Self"):
     "the device's own value is replaced by another"
     """
 
-    neighbours: Neighbors = field(default=Neighbors.REPLACE_ONE, kw_only=True)
+    neighbors: Neighbors = field(default=Neighbors.REPLACE_ONE, kw_only=True, metadata=stored_as("neighbours"))
     whole_person: ClassVar[bool] = True

@@ -83,7 +83,7 @@ class AlleleCounts(_OfGenomes):
     def sensitivity(self, unit: Unit) -> Sensitivity:
         """How far one unit moves it, in grid steps."""
         most, places = 2 * rows_per_unit(unit), len(self.snps)
-        added = unit.neighbours is Neighbors.ADD_REMOVE
+        added = unit.neighbors is Neighbors.ADD_REMOVE
         span = most if added or places == 1 else 2 * most
         l2 = root_up(places * most**2)
         return Sensitivity(l0=places, l1=places * most, l2=l2, linf=most, span=span, monotone=added)
@@ -123,7 +123,7 @@ class _OfStudies(_OfGenomes):
 
     def _move(self, unit: Unit, step: int) -> Sensitivity:
         """Of coordinates that one row moves by at most `step`, up or down."""
-        replaced = unit.neighbours is Neighbors.REPLACE_ONE
+        replaced = unit.neighbors is Neighbors.REPLACE_ONE
         most, places = step * rows_per_unit(unit) * (2 if replaced else 1), len(self.snps)
         span = most if places == 1 else 2 * most
         return Sensitivity(l0=places, l1=places * most, l2=root_up(places * most**2), linf=most, span=span)

@@ -8,6 +8,7 @@ out in order of appearance.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from mosha.core.unit import Client, Edge, Example, Own, Person, Reading, Row, Un
 from mosha.exact.canonical import canonical_form
 
 __all__ = [
+    "count_width",
     "hash_name",
     "identify",
     "keep_at_most",
@@ -117,6 +119,26 @@ def to_numbers(values: object, *, width: int | None = None) -> NDArray[np.float6
     if width is not None and (table.ndim != 2 or table.shape[1] != width):
         raise DataError("exact.wrong_width", width=width)
     return table
+
+
+def count_width(rows: object) -> int:
+    """How many numbers each row has: the shape of an array or a frame, which is public; 0 where there is none.
+
+    Of a list it is the width that most of its rows have. A row of another width is no row (`to_numbers`): were it
+    refused, the refusal would tell that it is there.
+
+    >>> count_width([[1, 2], [3, 4], [5]]), count_width([1, 2])
+    (2, 0)
+    """
+    if isinstance(rows, list | tuple):
+        widths = Counter(len(row) for row in rows if _is_row(row))
+        return min(widths, key=lambda width: (-widths[width], width), default=0)
+    shape = getattr(rows, "shape", None) or np.shape(rows)  # type: ignore[call-overload]
+    return int(shape[1]) if len(shape) == 2 else 0
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
 
 
 def to_array(values: object) -> NDArray[Any]:

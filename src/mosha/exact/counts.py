@@ -32,7 +32,7 @@ class Count(RenamedMethods):
     >>> from mosha.core.unit import Row
     >>> Count().evaluate([3, 1, 4], Row()).tolist(), Count(between=(2, 9)).evaluate([3, 1, 4], Row()).tolist()
     ([3], [2])
-    >>> Count().sensitivity(Row(neighbours="replace-one")).l1
+    >>> Count().sensitivity(Row(neighbors="replace-one")).l1
     0
     """
 
@@ -77,7 +77,7 @@ class Histogram(RenamedMethods):
     >>> wards = Histogram(keys=["A", "B"])
     >>> wards.evaluate(["A", "B", "A", "C"], Row()).tolist()
     [2, 1]
-    >>> wards.sensitivity(Row()).l1, wards.sensitivity(Row(neighbours="replace-one")).l1
+    >>> wards.sensitivity(Row()).l1, wards.sensitivity(Row(neighbors="replace-one")).l1
     (1, 2)
     """
 
@@ -105,8 +105,8 @@ class Histogram(RenamedMethods):
     def sensitivity(self, unit: Unit) -> Sensitivity:
         """How far one unit moves it, in grid steps."""
         rows, several = rows_per_unit(unit), len(self.keys) > 1
-        if unit.neighbours is Neighbors.ADD_REMOVE or not several:
-            monotone = unit.neighbours is Neighbors.ADD_REMOVE
+        if unit.neighbors is Neighbors.ADD_REMOVE or not several:
+            monotone = unit.neighbors is Neighbors.ADD_REMOVE
             l0 = min(rows, len(self.keys))
             return Sensitivity(l0=l0, l1=rows, l2=root_up(rows**2), linf=rows, span=rows, monotone=monotone)
         l0, l2 = min(2 * rows, len(self.keys)), root_up(2 * rows**2)

@@ -24,8 +24,8 @@ class LocalStatistic(Protocol):
 
     `evaluate_with_reaches` of `data` for a `unit` is (f, A) in whole steps: the number, and an array with
 
-        |f(D) - f(D')| <= A[0](D)        for all neighbours D' of D,
-        A[k](D) <= A[k + 1](D')          for all neighbours and all k,
+        |f(D) - f(D')| <= A[0](D)        for all neighbors D' of D,
+        A[k](D) <= A[k + 1](D')          for all neighbors and all k,
 
     whose last entry, `width`, is the most that f can move anywhere and stands for all k beyond. In the unit of the
     data the number is offset + grid * f.

@@ -31,7 +31,7 @@ Steps: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity:
-    """How far one unit moves a statistic: norms of f(D) - f(D'), maximised over all neighbours D and D'.
+    """How far one unit moves a statistic: norms of f(D) - f(D'), maximised over all neighbors D and D'.
 
     Units:
         Grid steps. All but `l2` are whole numbers; `l2` is rounded up.
@@ -66,7 +66,7 @@ class Statistic(Protocol):
     names the coordinates; None stands for a single number.
 
     Guarantee:
-        For all neighbours D, D' under `unit`, each norm of evaluate(D, unit) - evaluate(D', unit) is at most
+        For all neighbors D, D' under `unit`, each norm of evaluate(D, unit) - evaluate(D', unit) is at most
         the one in `sensitivity(unit)`. Every class that claims to be a statistic proves this.
 
     >>> from mosha.exact.counts import Count
@@ -147,13 +147,13 @@ def sum_sensitivity(low: int, high: int, unit: Unit) -> Sensitivity:
         (Not m (high - low): the other unit may own another number of rows.)
 
     >>> from mosha.core.unit import Row
-    >>> sum_sensitivity(10, 20, Row(at_most=2)).l1, sum_sensitivity(10, 20, Row(2, neighbours="replace-one")).l1
+    >>> sum_sensitivity(10, 20, Row(at_most=2)).l1, sum_sensitivity(10, 20, Row(2, neighbors="replace-one")).l1
     (40, 30)
     """
     rows = rows_per_unit(unit)
-    if unit.neighbours is Neighbors.ADD_REMOVE:
+    if unit.neighbors is Neighbors.ADD_REMOVE:
         step = rows * max(abs(low), abs(high))
     else:
         step = max(high, rows * high) - min(low, rows * low)
-    monotone = low >= 0 and unit.neighbours is Neighbors.ADD_REMOVE
+    monotone = low >= 0 and unit.neighbors is Neighbors.ADD_REMOVE
     return Sensitivity(l0=min(1, step), l1=step, l2=root_up(step**2), linf=step, span=step, monotone=monotone)

@@ -64,7 +64,7 @@ class SumAndCount(RenamedMethods):
     def widths(self, unit: Unit) -> tuple[int, int]:
         """How far one unit moves the sum, in steps, and the count, in rows."""
         rows = rows_per_unit(unit)
-        if unit.neighbours is Neighbors.ADD_REMOVE:
+        if unit.neighbors is Neighbors.ADD_REMOVE:
             return rows * self.half, rows
         return 2 * rows * self.half, rows - (self.missing != "drop")
 

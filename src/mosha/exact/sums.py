@@ -128,7 +128,7 @@ class VectorSum(RenamedMethods):
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         """How far one unit moves it, in grid steps."""
-        replaced = unit.neighbours is Neighbors.REPLACE_ONE
+        replaced = unit.neighbors is Neighbors.REPLACE_ONE
         step = int(self.norm / self.grid) * rows_per_unit(unit) * (2 if replaced else 1)
         d = self.coordinates
         l1 = step if self.order == 1 else int(root_up(d * step**2))

@@ -16,6 +16,7 @@ from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import positive, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
@@ -44,6 +45,7 @@ _ROWS = 4  # tables for each length of a text: a value must stand out in all of 
 _MOST_BUCKETS = 1 << 16
 
 
+@renamed_argument(neighbours="partners")
 @dataclass(frozen=True, kw_only=True)
 class Analytics(PricedPlan):
     """One question to all clients, answered by a sum that nobody sees the parts of.
@@ -56,7 +58,7 @@ class Analytics(PricedPlan):
         noise_multiplier, delta: chosen for the promise, and sold at.
         encode_value, decode: a client's value as integers (at most `units` each stands for one), the sum as an answer.
         question: a fingerprint of what is asked, to which clients hold the server.
-        neighbours: with how many others each client shares masks under secure aggregation.
+        partners: with how many others each client shares masks under secure aggregation.
 
     Guarantee:
         As for `Distributed`, with sensitivity sqrt(square) units: a client adds whole numbers whose squares sum to at
@@ -78,7 +80,7 @@ class Analytics(PricedPlan):
     question: str
     encode_value: Callable[[Any, int], NDArray[np.int64]] = field(repr=False, compare=False)
     decode: Callable[[NDArray[np.float64]], Any] = field(repr=False, compare=False)
-    neighbours: int = 20
+    partners: int = 20
     unit = Client()
 
     @property
@@ -126,7 +128,7 @@ class Analytics(PricedPlan):
 
     def session(self, members: Sequence[int], rng: Rng) -> Session:
         """The terms of secure aggregation among `members`, whose graph `rng` draws."""
-        terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": self.coordinates}
+        terms = {"partners": self.partners, "survivors": self.survivors, "width": self.coordinates}
         return Session.begin(members, rng=rng, agreed=self.agreed, **terms)
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import non_negative, positive
 from mosha.federated.federation import Ask, Block
 from mosha.federated.plans.plan import check_count
@@ -23,6 +24,7 @@ _AT_ONCE, _NUMBERS_AT_ONCE = 256, 1 << 22  # clients of one block, and weights o
 _RECORDINGS = 16  # of how many sizes of blocks
 
 
+@renamed_argument(vectorised="vectorized")
 class Simulation:
     """Clients with their data in memory: a `Federation` for research.
 
@@ -31,8 +33,8 @@ class Simulation:
     pulls back towards the weights that were sent (FedProx).
 
     All clients of a block are trained together (vmap); a model that vmap cannot trace is trained client by client,
-    which gives the same numbers to float tolerance. `vectorised` says which: "auto" finds out, and records what is
-    done to blocks of one size, so that a loss that changes from round to round needs `vectorised=True`.
+    which gives the same numbers to float tolerance. `vectorized` says which: "auto" finds out, and records what is
+    done to blocks of one size, so that a loss that changes from round to round needs `vectorized=True`.
 
     Methods take the `model`, its `loss`, the `batch` and `rate` of local steps, the `weights` that are sent, the
     `chosen` clients, and what to `ask` them.
@@ -61,7 +63,7 @@ class Simulation:
         sizes: Sequence[int] | None = None,
         proximal: float = 0.0,
         seed: int = 0,
-        vectorised: bool | Literal["auto"] = "auto",
+        vectorized: bool | Literal["auto"] = "auto",
     ) -> None:
         try:
             import torch  # noqa: PLC0415  (an extra, loaded where it is used)
@@ -78,12 +80,12 @@ class Simulation:
             raise InvalidParameter("federated.sizes_wrong", parameter="sizes")
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise InvalidParameter("federated.seed_not_whole", parameter="seed")
-        if not (vectorised in (True, False) or vectorised == "auto"):
-            raise InvalidParameter("federated.vectorised_option", parameter="vectorised")
+        if not (vectorized in (True, False) or vectorized == "auto"):
+            raise InvalidParameter("federated.vectorised_option", parameter="vectorized")
         self.model, self.loss, self.seed = model, loss, seed
         self._shapes = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
         self._buffers = dict(model.named_buffers())
-        self._vectorised, self._playback = vectorised, vectorised == "auto"
+        self._vectorized, self._playback = vectorized, vectorized == "auto"
         self._recorded: dict[tuple[int, bool], tuple[Any, Any]] = {}
         self._seen: set[tuple[int, bool]] = set()
 
@@ -134,9 +136,9 @@ class Simulation:
     def _train(self, part: list[int], sent: Tensor, number: int) -> NDArray[np.float32]:
         index = self._torch.as_tensor(self._orders(np.asarray(part), number))
         rows = self._torch.as_tensor(part)[:, None]
-        if self._vectorised == "auto":
-            self._vectorised = self._traces(rows, index, sent)
-        changed = self._together(rows, index, sent) if self._vectorised else self._one_by_one(rows, index, sent)
+        if self._vectorized == "auto":
+            self._vectorized = self._traces(rows, index, sent)
+        changed = self._together(rows, index, sent) if self._vectorized else self._one_by_one(rows, index, sent)
         change: NDArray[np.float32] = changed.numpy()
         return change
 

@@ -1,6 +1,6 @@
-"""Without anybody to trust: every vertex is a person with a device that knows its own neighbours and sends noise.
+"""Without anybody to trust: every vertex is a person with a device that knows its own neighbors and sends noise.
 
-An edge is protected at both its ends: neighbour lists are reported for smaller numbers only, so that each edge is in
+An edge is protected at both its ends: neighbor lists are reported for smaller numbers only, so that each edge is in
 one report; degrees are in two, and have half of epsilon each.
 """
 
@@ -36,7 +36,7 @@ __all__ = [
     "find_degree_distribution",
     "local_degrees",
     "local_triangles",
-    "neighbour_report",
+    "neighbor_report",
     "triangle_report",
 ]
 
@@ -44,32 +44,32 @@ FINE = 1 << 10
 MOST_VERTICES = 8000
 
 
-def degree_report(neighbours: Any, *, epsilon: float, rng: Rng | None = None) -> int:
-    """On the device: how many neighbours there are, with Laplace noise of scale 2 / epsilon.
+def degree_report(neighbors: Any, *, epsilon: float, rng: Rng | None = None) -> int:
+    """On the device: how many neighbors there are, with Laplace noise of scale 2 / epsilon.
 
     Guarantee:
         epsilon for an edge: it is in the reports of both its ends, each costs epsilon / 2.
     """
     scale = Fraction(laplace_multiplier(epsilon)) * 2
-    return len(neighbours) + int(unbounded_laplace(scale, 1, rng=rng or secure())[0])
+    return len(neighbors) + int(unbounded_laplace(scale, 1, rng=rng or secure())[0])
 
 
-def neighbour_report(neighbours: Any, *, own: int, epsilon: float, rng: Rng | None = None) -> NDArray[np.int64]:
-    """On the device: who of 0, ..., own - 1 is a neighbour, each bit by randomized response.
+def neighbor_report(neighbors: Any, *, own: int, epsilon: float, rng: Rng | None = None) -> NDArray[np.int64]:
+    """On the device: who of 0, ..., own - 1 is a neighbor, each bit by randomized response.
 
     Guarantee:
         epsilon for an edge: only the end with the larger number reports it, in one bit.
 
-    >>> neighbour_report([0, 2], own=4, epsilon=50).tolist()
+    >>> neighbor_report([0, 2], own=4, epsilon=50).tolist()
     [0, 2]
     """
-    true = np.array(sorted(int(v) for v in neighbours if v < own), np.int64)
+    true = np.array(sorted(int(v) for v in neighbors if v < own), np.int64)
     flips = flip_positions(own, flip_rate(epsilon), rng or secure()) if own else np.zeros(0, np.int64)
     return np.setxor1d(true, flips, assume_unique=True)
 
 
 def triangle_report(
-    neighbours: Any,
+    neighbors: Any,
     *,
     own: int,
     noisy: NDArray[np.bool_],
@@ -78,17 +78,17 @@ def triangle_report(
     flipped: float,
     rng: Rng | None = None,
 ) -> int:
-    """On the device, second round: pairs of its smaller neighbours that the public noisy graph joins, in 1024ths.
+    """On the device, second round: pairs of its smaller neighbors that the public noisy graph joins, in 1024ths.
 
     Guarantee:
-        epsilon for an edge. Of the smaller neighbours the first `cap` count, in the order of numbers; one more or less
+        epsilon for an edge. Of the smaller neighbors the first `cap` count, in the order of numbers; one more or less
         takes in at most one and puts out at most one, each in at most cap - 1 pairs that weigh at most 1 in size: the
         report moves by at most 2 (cap - 1), and one step for its rounding.
 
     Units:
         1024ths of (joined pairs - flipped * all pairs), an unbiased count but for the factor 1 - 2 flipped.
     """
-    kept = np.array(sorted(int(v) for v in neighbours if v < own)[:cap], np.int64)
+    kept = np.array(sorted(int(v) for v in neighbors if v < own)[:cap], np.int64)
     joined = int(np.triu(noisy[np.ix_(kept, kept)], 1).sum())
     exact = math.floor((joined - flipped * (kept.size * (kept.size - 1) // 2)) * FINE)
     steps = 2 * max(cap - 1, 1) * FINE + 1
@@ -107,7 +107,7 @@ def local_degrees(epsilon: float, *, count: int) -> Measurement:
     def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         graph = _check_graph(data, count)
-        return np.array([degree_report(graph.neighbours(v), epsilon=epsilon, rng=rng) for v in range(count)]), state
+        return np.array([degree_report(graph.neighbors(v), epsilon=epsilon, rng=rng) for v in range(count)]), state
 
     event = DiscreteLaplace(laplace_multiplier(epsilon) * 2) * 2
     return Measurement(unit=Edge(), event=event, step=step, name="local degrees", question=f"local degrees:{count}")
@@ -155,14 +155,14 @@ def find_degree_distribution(
 
 
 def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
-    """Two rounds (after Imola, Murakami and Chaudhuri 2021): noisy neighbour lists, then counts against them.
+    """Two rounds (after Imola, Murakami and Chaudhuri 2021): noisy neighbor lists, then counts against them.
 
     Guarantee:
-        epsilon for an edge: half in `neighbour_report`, half in `triangle_report` of the end with the larger number;
+        epsilon for an edge: half in `neighbor_report`, half in `triangle_report` of the end with the larger number;
         what the other devices count in the second round is made of the noisy graph and of other edges.
 
     Units:
-        Triangles. `cap` is the public number of neighbours that count.
+        Triangles. `cap` is the public number of neighbors that count.
     """
     cap, half = positive_integer("cap", cap), epsilon / 2
     if not 2 <= count <= MOST_VERTICES:
@@ -173,9 +173,9 @@ def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
         del ask
         graph = _check_graph(data, count)
         noisy = np.zeros((count, count), np.bool_)
-        rows = [graph.neighbours(v) for v in range(count)]
+        rows = [graph.neighbors(v) for v in range(count)]
         for v in range(count):
-            noisy[neighbour_report(rows[v], own=v, epsilon=half, rng=rng), v] = True
+            noisy[neighbor_report(rows[v], own=v, epsilon=half, rng=rng), v] = True
         noisy |= noisy.T
         send: Callable[[int], int] = lambda v: triangle_report(
             rows[v], own=v, noisy=noisy, cap=cap, epsilon=half, flipped=flipped, rng=rng

@@ -53,7 +53,7 @@ def protect(
     those of `mosha.graphs.read`.
 
     Guarantee:
-        Reading drops self loops and merges repeated edges, pair by pair, so neighbouring lists give neighbouring
+        Reading drops self loops and merges repeated edges, pair by pair, so neighboring lists give neighboring
         graphs. At edge level the vertices are public: they come with a graph object or are declared. At node level they
         are private. At neither are they read off the ends of edges: with an edge its lonely ends would vanish. Each
         label is read and placed by itself, so that no vertex changes the order of the others (`labels`).
@@ -233,7 +233,7 @@ class ProtectedGraph(Shown):
         return self._ask(
             "triangles",
             lambda e, d: build(self.unit, e, d, count=self._count, method=method, max_degree=max_degree),
-            lambda like: {"width": like.most_common_neighbours, "cap": like.most_common_neighbours},
+            lambda like: {"width": like.most_common_neighbors, "cap": like.most_common_neighbors},
             method=method,
             max_degree=max_degree,
         )
@@ -252,7 +252,7 @@ class ProtectedGraph(Shown):
         )
 
     def seeds(self, k: int) -> Question:
-        """The numbers of k vertices whose neighbourhoods together cover the most."""
+        """The numbers of k vertices whose neighborhoods together cover the most."""
         self._require_memory()
         return self._ask("seeds", lambda e, _: seeds(self.unit, e, k=k, count=self._count), k=k)
 

@@ -14,7 +14,7 @@
     best_of_random_runs, search, explore    hyperparameters: the whole search is priced, or not called private
     accuracy, choose_model, calibration     releases about a model
     teachers_labels             private labels by the votes of teachers (PATE)
-    Aggregation                 private sums over the neighbours in a graph (GAP)
+    Aggregation                 private sums over the neighbors in a graph (GAP)
 
 PyTorch (the extra `learning`) is loaded when a model is trained, not before.
 """

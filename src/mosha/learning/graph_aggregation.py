@@ -1,7 +1,7 @@
-"""Private graph networks by aggregation perturbation (GAP, Sajadmanesh et al. 2023): noisy sums over neighbours.
+"""Private graph networks by aggregation perturbation (GAP, Sajadmanesh et al. 2023): noisy sums over neighbors.
 
 Vertices, features and labels are public here, edges are private: each single one (`Edge`), or all those of a vertex
-together (`Node`). A network sees edges through sums over neighbours alone; each hop is paid once, and everything that
+together (`Node`). A network sees edges through sums over neighbors alone; each hop is paid once, and everything that
 is trained on the noisy sums afterwards is post-processing.
 """
 
@@ -37,7 +37,7 @@ MOST_VERTICES = 1 << 15  # at node level: sums of weighted vectors stay within 6
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregation:
-    """Sums over the neighbours of every vertex, `hops` times; each vertex holds a vector of `width` numbers.
+    """Sums over the neighbors of every vertex, `hops` times; each vertex holds a vector of `width` numbers.
 
     Methods take `edges` between so many `vertices`, a vector of each vertex (`vectors`), the `unit` that is hidden, and
     the price as `epsilon` with `delta`, `rho` or `mu`.
@@ -69,7 +69,7 @@ class Aggregation:
 
     def sensitivity(self, unit: Unit) -> float:
         """The l2 sensitivity of the sums, in steps; rounded up."""
-        times = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
+        times = 2 if unit.neighbors is Neighbors.REPLACE_ONE else 1
         if isinstance(unit, Node):
             return float(times * self._make_sums(unit).sensitivity())
         if not isinstance(unit, Edge):
@@ -138,7 +138,7 @@ class Aggregation:
             event=DiscreteGaussian(multiplier, sensitivity, entries) * self.hops,
             step=step,
             horizon=self.hops,
-            name="sums over neighbours",
+            name="sums over neighbors",
             delta=delta,
             question=fingerprint(self, unit),
         )

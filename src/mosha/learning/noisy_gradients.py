@@ -97,7 +97,7 @@ class Gradients:
     """The mechanism of a plan for one model.
 
     Guarantee:
-        For neighbouring data sets, the sums of a step in whole steps of the grid are within 2**bits of each other in
+        For neighboring data sets, the sums of a step in whole steps of the grid are within 2**bits of each other in
         the l2 norm whenever the unit is in the batch, and equal otherwise; the noise is discrete Gaussian of
         `grid.sigma` steps on every coordinate. Proof and assumptions: `rounding.md`. So the joint law of
         all steps is no easier to tell apart than `plan.event` says.

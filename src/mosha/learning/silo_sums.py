@@ -45,7 +45,7 @@ class SiloSums:
     """A model and private examples: one exact sum after another, each of a fresh sample; private, all of them.
 
     Guarantee:
-        That of `Gradients` for one step: sums of neighbours are within 2**bits of each other in the l2 norm whenever
+        That of `Gradients` for one step: sums of neighbors are within 2**bits of each other in the l2 norm whenever
         the unit is drawn, and equal otherwise. No noise is in them.
     """
 

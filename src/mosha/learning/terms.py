@@ -107,7 +107,7 @@ class TrainingTerms(PricedPlan):
             raise InvalidParameter("learning.unit_of_training", parameter="unit")
         if isinstance(self.unit, Person) and self.unit.at_most is None:
             raise InvalidParameter("learning.person_at_most", parameter="unit")
-        replaced = self.unit.neighbours is Neighbors.REPLACE_ONE
+        replaced = self.unit.neighbors is Neighbors.REPLACE_ONE
         if replaced != (self.sampling == "fixed_size"):
             raise InvalidParameter("learning.neighbors_of_sampling", parameter="unit")
         if (self.population is not None) != (self.sampling == "fixed_size"):

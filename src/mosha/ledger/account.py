@@ -44,7 +44,7 @@ def _common(leaves: tuple[Terms, ...]) -> Unit:
     units = {terms.unit.identity: terms.unit for terms in leaves if not isinstance(terms.unit, Member)}
     if len(units) > 1:
         first = next(iter(units.values()))
-        return Member(of=first.of, neighbours=first.neighbours)
+        return Member(of=first.of, neighbors=first.neighbors)
     return next(iter(units.values()), leaves[0].unit)
 
 

@@ -13,6 +13,7 @@ from typing import Self, Unpack
 from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.guarantee import Guarantee
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import positive
 from mosha.core.options import RuleName
 from mosha.core.showing import Shown
@@ -160,11 +161,12 @@ class Ledger(Shown, Book):
             parent = parent.name
         return LedgerAccount(self, self._open(parent, name, unit, limits))
 
+    @renamed_argument(neighbours="neighbors")
     def population(
         self,
         name: str,
         *,
-        neighbours: Neighbors | None = None,
+        neighbors: Neighbors | None = None,
         **limits: Unpack[Limits],
     ) -> LedgerAccount:
         """Open the account of a population, or reopen it: one cap over all that is ever asked about these people.
@@ -177,15 +179,15 @@ class Ledger(Shown, Book):
 
         Args:
             name: the name that units give as `of=`; no '/' in it.
-            neighbours: 'add-remove' (the default) or 'replace-one'; all units of the population agree with it.
+            neighbors: 'add-remove' (the default) or 'replace-one'; all units of the population agree with it.
             limits: as for `account`: epsilon and delta, rho or mu, rule, delta_for_events, disjoint_blocks, size.
         """
         if not is_population_name(name):
             raise InvalidParameter("ledger.bad_population_name", parameter="name")
-        if neighbours is None:
+        if neighbors is None:
             known = self._storage.read(lambda transaction: read_terms(transaction, [name]))
-            neighbours = known[name].unit.neighbours if name in known else Neighbors.ADD_REMOVE
-        return LedgerAccount(self, self._open(None, name, Member(of=name, neighbours=neighbours), limits))
+            neighbors = known[name].unit.neighbors if name in known else Neighbors.ADD_REMOVE
+        return LedgerAccount(self, self._open(None, name, Member(of=name, neighbors=neighbors), limits))
 
     def _check_ours(self, account: LedgerAccount) -> None:
         if not isinstance(account, LedgerAccount) or account._ledger is not self:  # noqa: SLF001

@@ -76,5 +76,5 @@ def find_or_open(transaction: Transaction, wanted: Wanted, path: list[str]) -> t
 
 def protect_same(unit: Unit, other: Unit) -> bool:
     """Whether one release can protect both: the same unit, or persons of one population, however they are named."""
-    of_one = unit.of is not None and unit.of == other.of and unit.neighbours is other.neighbours
+    of_one = unit.of is not None and unit.of == other.of and unit.neighbors is other.neighbors
     return unit.protects_same(other) or of_one

@@ -16,7 +16,7 @@ from mosha.core.language import say
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.local.collect.deliveries import Deliveries
 from mosha.local.collect.tickets import Tickets
-from mosha.local.protocols.randomiser import FEWEST, Randomiser
+from mosha.local.protocols.randomizer import FEWEST, Randomizer
 from mosha.local.wire import Batch, read_batches, rows_of, tag_of
 
 __all__ = ["REASONS", "Collector", "Counted"]
@@ -31,7 +31,7 @@ class Counted(Protocol):
     """A survey, as far as counting its reports needs it."""
 
     kind: ClassVar[str]
-    randomiser: Randomiser
+    randomizer: Randomizer
 
     @property
     def id(self) -> bytes: ...
@@ -66,7 +66,7 @@ class Collector:
 
     def __init__(self, survey: Counted, *, ticket_bits: int = 1 << 20) -> None:
         self.survey = survey
-        self.counters: NDArray[np.int64] = np.zeros(survey.randomiser.cells, np.int64)
+        self.counters: NDArray[np.int64] = np.zeros(survey.randomizer.cells, np.int64)
         self.accepted = 0
         self.rejected = dict.fromkeys(REASONS, 0)
         self.deliveries = Deliveries()
@@ -103,7 +103,7 @@ class Collector:
         return self.accepted - before
 
     def _add_bytes(self, data: bytes) -> None:
-        if len(data) <= self.survey.randomiser.width + 1:
+        if len(data) <= self.survey.randomizer.width + 1:
             self._add_singles([data], None)
             return
         for batch in read_batches(data):
@@ -113,7 +113,7 @@ class Collector:
                 self.rejected["malformed"] += batch.reports
 
     def _add_batch(self, batch: Batch) -> None:
-        if batch.survey != self.survey.id or batch.rows.shape[1] != self.survey.randomiser.width:
+        if batch.survey != self.survey.id or batch.rows.shape[1] != self.survey.randomizer.width:
             self.rejected["foreign"] += len(batch)
         elif batch.number in self._batches:
             self.rejected["replayed"] += len(batch)
@@ -135,13 +135,13 @@ class Collector:
             if self._is_ours(report):
                 kept.append(report)
             if len(kept) == _BLOCK:
-                self._count(rows_of(kept, self.survey.randomiser.width))
+                self._count(rows_of(kept, self.survey.randomizer.width))
                 kept = []
         if kept:
-            self._count(rows_of(kept, self.survey.randomiser.width))
+            self._count(rows_of(kept, self.survey.randomizer.width))
 
     def _is_ours(self, report: object) -> bool:
-        if not isinstance(report, bytes) or len(report) != self.survey.randomiser.width + 1:
+        if not isinstance(report, bytes) or len(report) != self.survey.randomizer.width + 1:
             self.rejected["malformed"] += 1
             return False
         if report[0] != tag_of(self.survey.id):
@@ -150,12 +150,12 @@ class Collector:
         return True
 
     def _count(self, rows: NDArray[np.uint8]) -> None:
-        possible = self.survey.randomiser.find_possible(rows)
+        possible = self.survey.randomizer.find_possible(rows)
         if not possible.all():
             self.rejected["impossible"] += int(len(rows) - possible.sum())
             rows = rows[possible]
         if len(rows):
-            self.survey.randomiser.count_into(self.counters, rows)
+            self.survey.randomizer.count_into(self.counters, rows)
             self.accepted += len(rows)
 
     def merge(self, other: Collector) -> None:

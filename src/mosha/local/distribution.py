@@ -165,7 +165,7 @@ class Distribution(Survey):
     """
 
     kind = "distribution"
-    randomiser: Window
+    randomizer: Window
 
     def __init__(
         self, *, between: tuple[float, float], epsilon: float, smoothing: DensitySmoothing = "averaged"
@@ -173,7 +173,7 @@ class Distribution(Survey):
         self.epsilon = positive("epsilon", epsilon)
         self.between = check_range(between)
         self.smoothing = choose("smoothing", smoothing, DensitySmoothing)
-        self.randomiser = square_wave(self.epsilon)
+        self.randomizer = square_wave(self.epsilon)
 
     def _question_fields(self) -> dict[str, Any]:
         return {"between": list(self.between), "smoothing": self.smoothing}
@@ -196,7 +196,7 @@ class Distribution(Survey):
         from mosha.local.collect.smoothing import average_densities, expectation_maximization, law_of_cells
 
         count = require_reports(reports)
-        law = law_of_cells(self.randomiser, BINS)
+        law = law_of_cells(self.randomizer, BINS)
         smooth = average_densities if self.smoothing == "averaged" else expectation_maximization
         shares = smooth(law, counters)
         expected = law @ shares

@@ -27,7 +27,7 @@ class Frequency(Survey):
     """A survey of categories: one of `values` a device, each report `epsilon`-private.
 
     Guarantee:
-        That of the protocol (`survey.randomiser`), see its docstring. A value outside the domain is refused before
+        That of the protocol (`survey.randomizer`), see its docstring. A value outside the domain is refused before
         anything is drawn, or counts as `other`, which is one value of the domain like any other.
 
     Units:
@@ -48,7 +48,7 @@ class Frequency(Survey):
     """
 
     kind = "frequency"
-    randomiser: Protocol
+    randomizer: Protocol
 
     def __init__(
         self,
@@ -67,14 +67,14 @@ class Frequency(Survey):
         )
         size = len(self.values)
         if protocol is None:
-            self.randomiser = best(size, self.epsilon, bytes_per_report=bytes_per_report).protocol
+            self.randomizer = best(size, self.epsilon, bytes_per_report=bytes_per_report).protocol
         else:
-            self.randomiser = protocol_by_name(protocol, size, self.epsilon)
+            self.randomizer = protocol_by_name(protocol, size, self.epsilon)
 
     @property
     def protocol(self) -> Protocol:
         """How devices report."""
-        return self.randomiser
+        return self.randomizer
 
     def _question_fields(self) -> dict[str, Any]:
         values = {"range": len(self.values)} if isinstance(self.values, range) else list(self.values)
@@ -90,7 +90,7 @@ class Frequency(Survey):
 
     def _describe(self) -> str:
         few = ", ".join(repr(value) for value in self.values[:3])
-        return f"of {len(self.values)} values ({few}{', ...' if len(self.values) > 3 else ''}), {self.randomiser.name}"
+        return f"of {len(self.values)} values ({few}{', ...' if len(self.values) > 3 else ''}), {self.randomizer.name}"
 
     def _encode(self, value: object) -> int:
         place = self._place(value)
@@ -134,9 +134,9 @@ class Frequency(Survey):
         from mosha.local.estimate import Shares
 
         count = require_reports(reports)
-        supports = self.randomiser.supports(counters).astype(np.float64)
-        truth, lie = float(self.randomiser.truth), float(self.randomiser.lie)
-        return Shares(self.values, count, (supports / count - lie) / (truth - lie), self.randomiser)
+        supports = self.randomizer.supports(counters).astype(np.float64)
+        truth, lie = float(self.randomizer.truth), float(self.randomizer.lie)
+        return Shares(self.values, count, (supports / count - lie) / (truth - lie), self.randomizer)
 
 
 def _check_labels(values: object, other: object) -> Sequence[Any]:

@@ -53,7 +53,7 @@ class HeavyHitters(Survey):
     """
 
     kind = "heavy_hitters"
-    randomiser: OneOf
+    randomizer: OneOf
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class HeavyHitters(Survey):
         self.protocol: Protocol = best_table(self.buckets, self.epsilon)
         length, listed = positive_integer("longest", longest), check_alphabet(alphabet)
         self.prefixes = Prefixes(length, listed, self.protocol.size)
-        self.randomiser = OneOf(self.epsilon, (self.protocol,) * (self.levels * self.prefixes.rows))
+        self.randomizer = OneOf(self.epsilon, (self.protocol,) * (self.levels * self.prefixes.rows))
 
     @property
     def levels(self) -> int:
@@ -77,7 +77,7 @@ class HeavyHitters(Survey):
 
     def to_dict(self) -> dict[str, Any]:
         """The declaration as plain data; the protocol, which is the same for every length, is named once."""
-        return super().to_dict() | {"parts": len(self.randomiser.parts), "part": self.protocol.describe()}
+        return super().to_dict() | {"parts": len(self.randomizer.parts), "part": self.protocol.describe()}
 
     def _question_fields(self) -> dict[str, Any]:
         listed = self.prefixes.alphabet
@@ -117,11 +117,11 @@ class HeavyHitters(Survey):
                 numbers[key] = len(codes)
                 codes.append(self._encode(value))
             places.append(numbers[key])
-        known = np.array(codes, np.int32).reshape(len(codes), len(self.randomiser.parts))
+        known = np.array(codes, np.int32).reshape(len(codes), len(self.randomizer.parts))
         return known[np.array(places, np.int64)]
 
     def count_answers(self, counters: NDArray[np.int64], reports: int) -> int:  # noqa: ARG002
-        return int(counters[: len(self.randomiser.parts)].min())
+        return int(counters[: len(self.randomizer.parts)].min())
 
     def decode(
         self, counters: NDArray[np.int64], reports: int, *, kept: int = 512, confidence: float = 0.95

@@ -81,13 +81,13 @@ class Mean(Survey):
     """
 
     kind = "mean"
-    randomiser: Numeric
+    randomizer: Numeric
 
     def __init__(self, *, between: tuple[float, float], epsilon: float, method: MeanMethod = "hybrid") -> None:
         self.epsilon = positive("epsilon", epsilon)
         self.between = check_range(between)
         self.method = method
-        self.randomiser = numeric_by_name(method, self.epsilon)
+        self.randomizer = numeric_by_name(method, self.epsilon)
 
     def _question_fields(self) -> dict[str, Any]:
         return {"between": list(self.between), "method": self.method}
@@ -110,11 +110,11 @@ class Mean(Survey):
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Average:
         count = require_reports(reports)
-        first, second = self.randomiser.moments(counters)
+        first, second = self.randomizer.moments(counters)
         low, high = self.between
         deviation = math.sqrt(max(0.0, second - first**2))
         width = high - low
-        return Average(low + width * first, count, width * deviation, width * self.randomiser.reach)
+        return Average(low + width * first, count, width * deviation, width * self.randomizer.reach)
 
 
 def check_range(between: Any) -> tuple[float, float]:

@@ -47,7 +47,7 @@ class Repeated(Frequency):
     """
 
     kind = "repeated"
-    randomiser: KAry
+    randomizer: KAry
 
     def __init__(
         self, values: Sequence[Hashable], *, permanent: float, epsilon: float, other: Hashable | None = None
@@ -56,15 +56,15 @@ class Repeated(Frequency):
         self.permanent = positive("permanent", permanent)
         if self.permanent <= self.epsilon:
             raise InvalidParameter("local.permanent_below_epsilon", parameter="permanent")
-        self._first = KAry(self.randomiser.size, self.permanent)
+        self._first = KAry(self.randomizer.size, self.permanent)
 
     @property
     def truth_rate(self) -> Fraction:
         """The probability that a report is the permanent answer."""
-        others = self.randomiser.size - 1
+        others = self.randomizer.size - 1
         truth = self._first.truth
         lie = (1 - truth) / others
-        return (self.randomiser.truth - lie) / (truth - lie)
+        return (self.randomizer.truth - lie) / (truth - lie)
 
     @property
     def permanent_odds(self) -> Odds:
@@ -120,9 +120,9 @@ class Repeated(Frequency):
         """A report made from a permanent answer: free, however often it is made."""
         answer, kept = int.from_bytes(permanent, "little"), self.truth_rate
         if not flip_coin(kept.numerator, kept.denominator, rng):
-            other = draw_below(self.randomiser.size - 1, rng)
+            other = draw_below(self.randomizer.size - 1, rng)
             answer = other + (other >= answer)
-        return bytes([tag_of(self.id)]) + answer.to_bytes(self.randomiser.width, "little")
+        return bytes([tag_of(self.id)]) + answer.to_bytes(self.randomizer.width, "little")
 
 
 @explain_wrong_calls

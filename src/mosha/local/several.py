@@ -10,7 +10,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.odds import Odds
-from mosha.local.protocols.randomiser import Randomiser
+from mosha.local.protocols.randomizer import Randomizer
 from mosha.local.survey import Survey
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _MOST = 256
 
 
 @dataclass(frozen=True)
-class OneOf(Randomiser):
-    """One of several randomisers, chosen at random whatever the values are.
+class OneOf(Randomizer):
+    """One of several randomizers, chosen at random whatever the values are.
 
     Guarantee:
         The choice does not depend on the values, and whichever is chosen is epsilon-private.
@@ -34,7 +34,7 @@ class OneOf(Randomiser):
     """
 
     epsilon: float
-    parts: tuple[Randomiser, ...]
+    parts: tuple[Randomizer, ...]
     name: ClassVar[str] = "one-of"
 
     @property
@@ -135,7 +135,7 @@ class Several(Survey):
     """
 
     kind = "several"
-    randomiser: OneOf
+    randomizer: OneOf
 
     def __init__(self, questions: Mapping[str, Survey]) -> None:
         if not isinstance(questions, Mapping) or not 1 <= len(questions) <= _MOST:
@@ -150,7 +150,7 @@ class Several(Survey):
             raise InvalidParameter("local.epsilons_differ", parameter="questions")
         self.questions = dict(sorted(questions.items()))
         self.epsilon = next(iter(questions.values())).epsilon
-        self.randomiser = OneOf(self.epsilon, tuple(survey.randomiser for survey in self.questions.values()))
+        self.randomizer = OneOf(self.epsilon, tuple(survey.randomizer for survey in self.questions.values()))
 
     def _question_fields(self) -> dict[str, Any]:
         return {"questions": {name: survey.to_dict() for name, survey in self.questions.items()}}
@@ -191,7 +191,7 @@ class Several(Survey):
         """The estimate of each question, by name, from the devices that were asked it."""
         found, place = {}, len(self.questions)
         for number, (name, survey) in enumerate(self.questions.items()):
-            cells = survey.randomiser.cells
+            cells = survey.randomizer.cells
             found[name] = survey.decode(counters[place : place + cells], int(counters[number]))
             place += cells
         return found

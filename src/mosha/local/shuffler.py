@@ -36,8 +36,8 @@ def shuffled_event(survey: Survey, population: int) -> Shuffled:
         raise InvalidParameter("local.not_a_survey", parameter="survey")
     if isinstance(survey, Repeated):
         raise InvalidParameter("local.shuffled_repeated", parameter="survey")
-    categories = survey.randomiser.size if isinstance(survey.randomiser, KAry) else None
-    return Shuffled(survey.randomiser.epsilon, population, categories)
+    categories = survey.randomizer.size if isinstance(survey.randomizer, KAry) else None
+    return Shuffled(survey.randomizer.epsilon, population, categories)
 
 
 @explain_wrong_calls
@@ -77,7 +77,7 @@ class Shuffler:
 
     def add(self, reports: Batch | Iterable[bytes]) -> int:
         """Take `reports` in; what is not a possible report of the survey is left out. Returns how many were taken."""
-        width = self.survey.randomiser.width
+        width = self.survey.randomizer.width
         if isinstance(reports, Batch):
             fits = reports.survey == self.survey.id and reports.rows.shape[1] == width
             rows, given = (reports.rows if fits else reports.rows[:0, :0].reshape(0, width)), len(reports)
@@ -89,7 +89,7 @@ class Shuffler:
             tag = tag_of(self.survey.id)
             ours = [r for r in listed if isinstance(r, bytes) and len(r) == width + 1 and r[0] == tag]
             rows, given = rows_of(ours, width), len(listed)
-        rows = rows[self.survey.randomiser.find_possible(rows)] if len(rows) else rows
+        rows = rows[self.survey.randomizer.find_possible(rows)] if len(rows) else rows
         self._held.append(rows)
         self.rejected += given - len(rows)
         return len(rows)

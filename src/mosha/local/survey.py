@@ -14,12 +14,12 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import warn_of_old_name
+from mosha.core.names.deprecation import renamed_attribute, warn_of_old_name
 from mosha.core.randomness import Rng
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom
-from mosha.local.protocols.randomiser import FEWEST, Randomiser
+from mosha.local.protocols.randomizer import FEWEST, Randomizer
 from mosha.local.wire import VERSION, tag_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Survey(Shown, ABC):
     the `counters` that were made of them.
 
     Guarantee:
-        A report is `randomiser.draw` of the value, whose proof stands beside it. A value that cannot be reported is
+        A report is `randomizer.draw` of the value, whose proof stands beside it. A value that cannot be reported is
         refused before anything is drawn, by a message that does not depend on it.
 
     >>> from mosha.local import Frequency
@@ -57,7 +57,8 @@ class Survey(Shown, ABC):
     kinds: ClassVar[dict[str, type[Survey]]] = {}
     kind: ClassVar[str]
     epsilon: float
-    randomiser: Randomiser
+    randomizer: Randomizer
+    randomiser = renamed_attribute("randomiser", "randomizer")
 
     def __init_subclass__(cls, **arguments: object) -> None:
         super().__init_subclass__(**arguments)
@@ -76,7 +77,7 @@ class Survey(Shown, ABC):
 
     @abstractmethod
     def _encode(self, value: object) -> Any:
-        """The value as the randomiser takes it, or a refusal."""
+        """The value as the randomizer takes it, or a refusal."""
 
     @abstractmethod
     def _encode_many(self, values: object) -> NDArray[Any]:
@@ -111,7 +112,7 @@ class Survey(Shown, ABC):
     def to_dict(self) -> dict[str, Any]:
         """The declaration as plain data."""
         head = {"mosha": "local survey", "version": VERSION, "survey": self.kind, "epsilon": self.epsilon}
-        return head | self._question_fields() | self.randomiser.describe()
+        return head | self._question_fields() | self.randomizer.describe()
 
     def to_json(self) -> str:
         """The declaration that device and collector share."""
@@ -152,16 +153,16 @@ class Survey(Shown, ABC):
     @property
     def bytes_per_report(self) -> int:
         """The length of one report."""
-        return 1 + self.randomiser.width
+        return 1 + self.randomizer.width
 
     @property
     def measurement(self) -> Measurement:
-        """One report, to be paid from the device's own account. Randomiser and price are taken together, once."""
-        randomiser, tag = self.randomiser, bytes([tag_of(self.id)])
+        """One report, to be paid from the device's own account. Randomizer and price are taken together, once."""
+        randomizer, tag = self.randomizer, bytes([tag_of(self.id)])
         return Measurement(
             unit=Own(),
-            event=randomiser.event,
-            step=lambda state, data, ask, rng: (tag + randomiser.draw(self._encode(data), rng), state),  # noqa: ARG005
+            event=randomizer.event,
+            step=lambda state, data, ask, rng: (tag + randomizer.draw(self._encode(data), rng), state),  # noqa: ARG005
             name=f"local {self.kind}",
             question=self.id.hex(),
         )
@@ -193,7 +194,7 @@ class Survey(Shown, ABC):
         return self.reproduce_report(value, rng=rng)
 
     def _draw_report(self, value: object, rng: Rng) -> bytes:
-        return bytes([tag_of(self.id)]) + self.randomiser.draw(self._encode(value), rng)
+        return bytes([tag_of(self.id)]) + self.randomizer.draw(self._encode(value), rng)
 
     def reports(self, values: object) -> Batch:
         """A report of each value, for simulations and for gateways that report for many devices.
@@ -205,7 +206,7 @@ class Survey(Shown, ABC):
         from mosha.noise import secure
 
         own = self._encode_many(values)
-        return Batch(self.id, self.randomiser.draw_many(own, secure()))
+        return Batch(self.id, self.randomizer.draw_many(own, secure()))
 
     def collector(self, *, ticket_bits: int = 1 << 20) -> Collector:
         """An empty collector of this survey.
@@ -228,13 +229,13 @@ class Survey(Shown, ABC):
         return collector.estimate()
 
 
-def _check_decoding(randomiser: Randomiser) -> None:
+def _check_decoding(randomizer: Randomizer) -> None:
     """A survey that nobody could estimate is refused before anybody answers it."""
-    if randomiser.decoding_bytes > MOST_DECODING_BYTES:
+    if randomizer.decoding_bytes > MOST_DECODING_BYTES:
         raise InvalidParameter(
             "local.too_large_to_decode",
             parameter="questions",
-            needed=randomiser.decoding_bytes / 2**30,
+            needed=randomizer.decoding_bytes / 2**30,
             most=MOST_DECODING_BYTES / 2**30,
         )
 
@@ -273,7 +274,7 @@ def _name_on_creation(kind: type[Survey]) -> None:
     def construct(self: Survey, *arguments: object, **named: object) -> None:
         make(self, *arguments, **named)
         if type(self) is kind:  # and not on its way to become one of a kind below
-            _check_decoding(self.randomiser)
+            _check_decoding(self.randomizer)
             vars(self)["_id"] = hashlib.sha256(self.to_json().encode()).digest()[:8]
 
     kind.__init__ = explain_wrong_calls(construct)  # type: ignore[method-assign, assignment]

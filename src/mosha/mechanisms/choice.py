@@ -42,7 +42,7 @@ def exponential(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurem
     accountant prices lower.
 
     Guarantee:
-        Neighbours change score i by d_i with max d - min d <= span. With b = span / epsilon the log-probability
+        Neighbors change score i by d_i with max d - min d <= span. With b = span / epsilon the log-probability
         of i changes by d_i / b minus the change of log sum exp(scores / b), which is the same for every i and lies
         between min d / b and max d / b. So all changes lie in one interval of length epsilon that holds 0:
         epsilon-bounded range (Durfee and Rogers 2019), hence epsilon-differential privacy. Exact on integers, no gap.
@@ -77,7 +77,7 @@ def permute_and_flip(statistic: Statistic, *, unit: Unit, epsilon: float) -> Mea
         It chooses like the largest of score + exponential noise of scale b (Ding et al. 2021): noise lifts label i over
         the best score with its coin's bias, and by how much is exponential again, so the largest is any of the lifted.
         Fix the noise of all labels but r, let M be the largest of their noisy scores: r wins with probability
-        min(1, exp(-(M - score_r) / b)). Neighbours move M by some d, min d_i <= d <= max d_i, and score_r by d_r, so
+        min(1, exp(-(M - score_r) / b)). Neighbors move M by some d, min d_i <= d <= max d_i, and score_r by d_r, so
         M - score_r by at most the span: a factor of at most exp(span / b) = e^epsilon. Exact on integers, no gap.
 
     Units:

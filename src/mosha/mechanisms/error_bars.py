@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosha.core.number import strict_probability
 
-__all__ = ["GaussianError", "LaplaceError", "gaussian_width", "laplace_tail", "laplace_width"]
+__all__ = ["GaussianError", "LaplaceError", "find_laplace_width", "gaussian_width", "laplace_tail", "laplace_width"]
 
 
 def laplace_tail(scale: float, width: float) -> float:
@@ -39,7 +39,15 @@ def laplace_width(scale: float, confidence: float) -> int:
     >>> laplace_width(10, 0.95), laplace_width(1e-3, 0.95)
     (30, 0)
     """
-    missed = 1 - strict_probability("confidence", confidence)
+    return find_laplace_width(scale, 1 - strict_probability("confidence", confidence))
+
+
+def find_laplace_width(scale: float, missed: float) -> int:
+    """The least whole number w with P(|X| > w) <= missed, for discrete Laplace X and a chance however small.
+
+    >>> find_laplace_width(10, 0.05), find_laplace_width(10, 1e-30)
+    (30, 691)
+    """
     exact = scale * (math.log(2 / missed) - math.log1p(math.exp(-1 / scale)))
     width = max(0, math.ceil(exact * (1 + 2.0**-48)) - 1)
     while width > 0 and width < 2**50 and laplace_tail(scale, width - 1) <= missed:

@@ -22,7 +22,7 @@ def check_moving(statistic: object, unit: object) -> tuple[Statistic, Unit]:
     """The statistic and the unit, if the unit can move the statistic at all.
 
     A statistic that nobody moves is public. Selling it would be a release for nothing, and one mistake in what the
-    neighbours are would make it a leak; so it is refused.
+    neighbors are would make it a leak; so it is refused.
     """
     checked = check_statistic(statistic)
     if not isinstance(unit, Unit):

@@ -59,7 +59,7 @@ def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str
     (['A'], 16)
     """
     keys = _keys_per_unit(unit)
-    moved = 2 * keys if unit.neighbours is Neighbors.REPLACE_ONE else keys
+    moved = 2 * keys if unit.neighbors is Neighbors.REPLACE_ONE else keys
     each = positive("epsilon over keys", round_down(Fraction(positive("epsilon", epsilon)) / moved))
     failing = strict_probability("delta over keys", round_down(Fraction(strict_probability("delta", delta)) / moved))
     probabilities = keeping_probabilities(each, failing)

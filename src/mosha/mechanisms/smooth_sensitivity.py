@@ -18,7 +18,7 @@ from mosha.exact.bounding import rows_per_unit
 from mosha.exact.quantile import LocalStatistic
 from mosha.exact.statistic import Steps
 from mosha.mechanisms.noisy_statistic import title
-from mosha.noise.cauchy import cauchy_width, discrete_cauchy
+from mosha.noise.cauchy import discrete_cauchy, find_cauchy_width
 
 __all__ = ["check_local", "smooth_bound", "smooth_forecast", "smooth_sensitivity"]
 
@@ -97,14 +97,14 @@ def smooth_forecast(
     """
     statistic = check_local(statistic, unit)
     scale = _scale(statistic.evaluate_with_reaches(public, unit)[1], positive("epsilon", epsilon))
-    return cauchy_width(float(scale), strict_probability("confidence", confidence)) * statistic.grid
+    return find_cauchy_width(float(scale), 1 - strict_probability("confidence", confidence)) * statistic.grid
 
 
 def smooth_bound(reaches: Steps, decay: float) -> float:
     """The largest of exp(-decay k) A_k over all k, A_k constant beyond the last entry: the smooth sensitivity.
 
     Guarantee:
-        A_k(D) <= A_(k+1)(D') makes it at most e^decay times that of any neighbour, but for rounding: A_k < 2**53 is
+        A_k(D) <= A_(k+1)(D') makes it at most e^decay times that of any neighbor, but for rounding: A_k < 2**53 is
         exact as a float, and a term with decay k <= 64 is off by less than 2**-45, relative. Terms further out
         are below 2**-50 and drown in `LEAST_SCALE`.
 

@@ -26,6 +26,8 @@ from mosha.tables import Table
 
 __all__ = ["CategoricalNB", "CategoryCounts", "GaussianNB"]
 
+_NO_CATEGORY = object()  # equal to no value that anybody lists
+
 
 class Likelihoods(Model):
     """A classifier by the likelihoods of classes."""
@@ -161,7 +163,10 @@ class CategoryCounts(RowSums):
 
 
 def split_columns(features: object, width: int) -> list[NDArray[np.generic]]:
-    """The columns of a frame, of an array, or of rows; one category may not change what the others are."""
+    """The columns of a frame, of an array, or of rows; one category may not change what the others are.
+
+    A row of another width has no category in any column.
+    """
     names = feature_names(features)
     if names is not None:
         columns = [to_array(features[name]) for name in names]  # type: ignore[index]
@@ -169,12 +174,12 @@ def split_columns(features: object, width: int) -> list[NDArray[np.generic]]:
         array = features if isinstance(features, np.ndarray) else None
         rows = np.empty((0, width), object) if array is None else array
         if array is None:
-            listed = [list(row) for row in features]  # type: ignore[attr-defined]
-            if any(len(row) != width for row in listed):
-                raise DataError("models.features_of_each", parameter="X")
-            rows = np.empty((len(listed), width), object)
+            listed = list(features)  # type: ignore[call-overload]
+            rows = np.full((len(listed), width), _NO_CATEGORY, object)
             for place, row in enumerate(listed):
-                rows[place, :] = row
+                if isinstance(row, list | tuple | np.ndarray) and len(row) == width:
+                    for column, value in enumerate(row):
+                        rows[place, column] = value
         columns = list(rows.T) if rows.ndim == 2 else []
     if len(columns) != width:
         raise DataError("models.features_of_each", parameter="X")

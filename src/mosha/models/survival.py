@@ -70,7 +70,7 @@ class SurvivalDescent:
 
     def sensitivity(self, unit: Unit) -> int:
         """In steps."""
-        return RADIUS * CLIP * rows_per_unit(unit) * (2 if unit.neighbours is Neighbors.REPLACE_ONE else 1)
+        return RADIUS * CLIP * rows_per_unit(unit) * (2 if unit.neighbors is Neighbors.REPLACE_ONE else 1)
 
     def measurement(self, rows: BoundedRows, unit: Unit, price: Price) -> Measurement:
         """All steps, paid at once; data are (X, (time, event) of each example, persons)."""

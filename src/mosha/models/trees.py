@@ -108,7 +108,7 @@ class DecisionTreeClassifier(RowModel, Likelihoods):
         epsilon, unit = positive("epsilon", self.epsilon), self.protected
         if not 2.0**-20 <= epsilon <= 2.0**20:
             raise InvalidParameter("models.epsilon_of_tree", parameter="epsilon")
-        rows = rows_per_unit(unit) * (2 if unit.neighbours is Neighbors.REPLACE_ONE else 1)
+        rows = rows_per_unit(unit) * (2 if unit.neighbors is Neighbors.REPLACE_ONE else 1)
         level, leaf = round_down(Fraction(epsilon) / (2 * depth)), round_down(Fraction(epsilon) / 2)
         choice, noise = SPAN * rows / Fraction(level), enlarge_scale(rows / Fraction(leaf))
 

@@ -2,7 +2,8 @@
 
 Samplers: `discrete_laplace`, `geometric`, `discrete_gaussian`, `add_discrete_gaussian`, `scaled_discrete_gaussian`,
 `box_noise`, `box_radius`; coins `bernoulli`, `bernoulli_exp`, `flips`; `uniform`, `uniform_each`; samples of units
-`bernoulli_places`, `choose_places`; choices `exponential_choice`, `exponential_choices`, `permute_and_flip_choice`.
+`bernoulli_places`, `choose_places`; choices `exponential_choice`, `exponential_choices`,
+`permute_and_flip_choice`, `permute_and_flip_choices`.
 Each follows the distribution it names for the rational number that its parameter is, within `gap`.
 
 Generators: `SecureRandom` (one per process: `secure()`), `KeyedRandom` for a replay, `SeededRandom` for tests.
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from mosha.noise.selection import exponential_choice as exponential_choice
     from mosha.noise.selection import exponential_choices as exponential_choices
     from mosha.noise.selection import permute_and_flip_choice as permute_and_flip_choice
+    from mosha.noise.selection import permute_and_flip_choices as permute_and_flip_choices
 
 _NAMES = {
     "GAP_PER_SAMPLE": "distance",
@@ -64,6 +66,7 @@ _NAMES = {
     "gap": "distance",
     "geometric": "laplace",
     "permute_and_flip_choice": "selection",
+    "permute_and_flip_choices": "selection",
     "scaled_discrete_gaussian": "gaussian",
     "secure": "generators.secure_random",
     "uniform": "integers",

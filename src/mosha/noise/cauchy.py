@@ -8,7 +8,7 @@ from fractions import Fraction
 from mosha.core.randomness import Rng
 from mosha.noise.integers import uniform
 
-__all__ = ["cauchy_width", "discrete_cauchy", "flip_coin"]
+__all__ = ["discrete_cauchy", "find_cauchy_width", "flip_coin"]
 
 _WORD = 64
 
@@ -69,14 +69,14 @@ def _draw_beyond(m: int, rng: Rng) -> int:
             return (m << bits) // drawn + 1
 
 
-def cauchy_width(scale: float, confidence: float) -> float:
-    """A w with P(|X| <= w) >= confidence for discrete Cauchy X, one step wider than for the continuous law.
+def find_cauchy_width(scale: float, missed: float) -> float:
+    """A w with P(|X| > w) <= missed for discrete Cauchy X, one step wider than for the continuous law.
 
     Guarantee:
         The weights 1 / (s^2 + x^2) of the integers x > w sum to at most the integral from w - 1 on, on each side,
         and all weights to (pi / s) coth(pi s) >= pi / s. So P(|X| > w) <= 1 - (2 / pi) atan((w - 1) / s).
 
-    >>> round(cauchy_width(10.0, 0.5), 6)
+    >>> round(find_cauchy_width(10.0, 0.5), 6)
     11.0
     """
-    return scale * math.tan(math.pi / 2 * confidence) + 1
+    return scale / math.tan(math.pi / 2 * missed) + 1

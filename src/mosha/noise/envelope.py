@@ -78,7 +78,7 @@ class Envelope:
         Samples are independent and follow the law exactly, conditioned on |x| < 2**62 (`envelope.md`).
 
     Units:
-        `shift`: a column is 2**shift neighbouring integers. `height`: slots in a full column.
+        `shift`: a column is 2**shift neighboring integers. `height`: slots in a full column.
     """
 
     def __init__(self, law: Law) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mosha.core.randomness import Rng
     from mosha.noise.parameters import Ratio, Real, Size
 
-__all__ = ["exponential_choice", "exponential_choices", "permute_and_flip_choice"]
+__all__ = ["exponential_choice", "exponential_choices", "permute_and_flip_choice", "permute_and_flip_choices"]
 
 _SLACK: Final = 2.0**-40  # relative; the floats are off by less than 2**-44 wherever they exceed one unit
 _UNITS_LOG2: Final = 60
@@ -148,6 +148,32 @@ def permute_and_flip_choice(scores: ArrayLike, scale: Real, *, rng: Rng | None =
     source = generator(rng)
     heads = np.flatnonzero(flips(distances, scale, rng=source))
     return int(heads[uniform(heads.size, rng=source)])
+
+
+def permute_and_flip_choices(scores: NDArray[np.int64], scale: Real, *, rng: Rng | None = None) -> NDArray[np.int64]:
+    """For each row of scores the index of a candidate, as `permute_and_flip_choice` draws it: independent choices.
+
+    Guarantee:
+        Exact, no gap. Every candidate of every row has a coin of its own, and among the heads of a row one is drawn
+        uniformly, by a number of its own.
+
+    Units:
+        `scale` is in the unit of the scores.
+
+    Args:
+        scores: a row for each choice, a column for each candidate; differences within a row are below 2**63.
+        scale: the distance from the best score of its row at which a coin shows heads with probability 1/e.
+        rng: a random generator; the secure one of the process by default.
+
+    >>> permute_and_flip_choices(np.array([[0, 1000], [1000, 0]]), scale=1)
+    array([1, 0])
+    """
+    source = generator(rng)
+    heads = flips(scores.max(axis=1, keepdims=True) - scores, scale, rng=source)
+    ranks = heads.cumsum(axis=1)
+    chosen = uniform_each(ranks[:, -1], rng=source) + 1
+    first: NDArray[np.int64] = (ranks == chosen[:, None]).argmax(axis=1)
+    return first
 
 
 def _distances(scores: ArrayLike) -> NDArray[np.uint64]:

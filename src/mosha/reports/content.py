@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mosha.core.language import Language
+from mosha.core.language import Language, say
 from mosha.core.release import Receipt
 from mosha.reports.parts import Part
 from mosha.reports.period import Period
@@ -17,7 +17,9 @@ __all__ = ["Content", "Section"]
 
 @dataclass(frozen=True)
 class Section:
-    """One question of a report (`part`) with its `answer`; None where its step broke, which stays paid.
+    """One question of a report (`part`) with its `answer`; None where its step broke, which stays paid, or `waits`.
+
+    A step waits that was paid for and has not ended; `Report.run` takes it.
 
     >>> import mosha
     >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
@@ -29,6 +31,11 @@ class Section:
 
     part: Part
     answer: Answer | None
+    waits: bool = False
+
+    def say_missing(self, lang: Language) -> str:
+        """What stands in the place of an answer that is not there, in the language `lang`."""
+        return say("reports.waits" if self.waits else "reports.broke", lang)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -53,6 +53,8 @@ class Edition(Shown, Content):
     def __getitem__(self, name: str) -> Answer:
         for section in self.sections:
             if section.part.name == name:
+                if section.waits:
+                    raise InvalidParameter("reports.part_waits", part=name)
                 if section.answer is None:
                     raise InvalidParameter("reports.part_broke", part=name)
                 return section.answer

@@ -26,7 +26,7 @@ def write_markdown(edition: Content, lang: Language) -> str:
 def _write_section(section: Section, lang: Language) -> list[str]:
     head = [f"## {section.part.heading}", section.part.text]
     if section.answer is None:
-        return [*head, say("reports.broke", lang)]
+        return [*head, section.say_missing(lang)]
     heads, lines, numbers = list_cells(section)
     rule = [":--" if place < numbers else "--:" for place in range(len(heads))]
     table = [heads, rule, *([escape_markdown(cell) for cell in line] for line in lines)]

@@ -80,7 +80,7 @@ def _write_section(section: Section, place: int, lang: Language) -> str:
     head = f"<h2>{escape(section.part.heading)}</h2>"
     head += f"<p>{escape(section.part.text)}</p>" if section.part.text else ""
     if section.answer is None:
-        return f'<section class="part" id="part-{place}">{head}<p>{escape(say("reports.broke", lang))}</p></section>'
+        return f'<section class="part" id="part-{place}">{head}<p>{escape(section.say_missing(lang))}</p></section>'
     notes = "".join(f"<li>{escape(note)}</li>" for note in section.answer.read_notes(lang))
     listed = f'<ul class="notes">{notes}</ul>' if notes else ""
     return (

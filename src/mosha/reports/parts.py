@@ -29,7 +29,8 @@ from mosha.tables.questions.look import look
 from mosha.tables.sql.query import Statement
 
 __all__ = [
-    "TOTAL", "GraphPart", "MarginsPart", "Part", "ReadyPart", "StreamWish", "TablePart", "Wish", "WishWords",
+    "BOUGHT_LATER", "TOTAL", "GraphPart", "MarginsPart", "Part", "ReadyPart", "StreamWish", "TablePart", "Wish",
+    "WishWords",
 ]  # fmt: skip
 
 BOUGHT_LATER = {"tables.forecast_needs_at_most", "tables.forecast_needs_range"}

@@ -90,7 +90,7 @@ class Report(Shown, Questions):
         return self._answer(find_period(self.period, on), self.plan(on=on), widen=widen, tick=tick or _do_nothing)
 
     def _answer(
-        self, period: Period, split: Split, *, widen: bool, tick: Callable[[], None], retry: bool = True
+        self, period: Period, split: Split, *, widen: bool, tick: Callable[[], None], asks: bool = True
     ) -> Edition:
         key = self.find_key(period)
         groups = list(_group_by_account(split))
@@ -108,18 +108,21 @@ class Report(Shown, Questions):
         for account, parts in groups:
             ready = [prepared[part.name] for part in parts]
             measurement = self._measurement(period, parts, ready, split)
-            sections = _ask_all(account, measurement, key, parts, ready, tick, retry=retry)
+            sections = _ask_all(account, measurement, key, parts, ready, tick, asks=asks)
             found |= {section.part.name: section for section in sections}
         ordered = tuple(found[each.part.name] for each in split.parts)
         return Edition(title=self.title, period=period, language=self.language, sections=ordered, split=split)
 
     def show(self, *, on: date | str | None = None) -> Edition:
-        """The answers of the period of the day `on`: free. One not run is refused; what broke is not asked again."""
+        """The answers of the period of the day `on`, as far as there are any: free, and nothing is asked.
+
+        A period that was not paid for is refused. One that is being answered by another process is left to it.
+        """
         period, split = find_period(self.period, on), self.plan(on=on)
         accounts = [account for account, _ in _group_by_account(split)]
         if not all(account.holds(self.find_key(period)) for account in accounts):
             raise InvalidParameter("reports.not_run_yet", period=period.label, spent="nothing")
-        return self._answer(period, split, widen=True, tick=_do_nothing, retry=False)
+        return self._answer(period, split, widen=True, tick=_do_nothing, asks=False)
 
     def find_key(self, period: Period) -> str:
         """The key of the payment for a period."""
@@ -154,13 +157,13 @@ def _group_by_account(split: Split) -> Iterator[tuple[Account, list[Part]]]:
 
 def _ask_all(
     account: Account, measurement: Measurement, key: str, parts: Sequence[Part], ready: Sequence[ReadyPart],
-    tick: Callable[[], None], *, retry: bool,
+    tick: Callable[[], None], *, asks: bool,
 ) -> Iterator[Section]:  # fmt: skip
     """Pay once, then step through the parts; what was answered earlier is found again.
 
     Step k is for the k-th part, and the steps that follow are for those that broke, in their order: which part a step
-    is for is known from what became of earlier ones. A part that broke in an earlier run is asked once more where
-    `retry` is true.
+    is for is known from what became of earlier ones. A part that broke in an earlier run is asked once more. Where
+    `asks` is false no step is started, so that no other holder is overtaken.
     """
     run = account.open(measurement, key=key)
     found: dict[int, PartAnswer] = {}
@@ -170,7 +173,8 @@ def _ask_all(
     while (following := run.find_next()) is not None and following[0] > last:
         last, known = following
         spare = last - len(parts) - 1
-        if spare >= 0 and not known and not (spare < len(broken) and retry and broken[spare] not in just_now):
+        if not known and not (asks and (spare < 0 or (spare < len(broken) and broken[spare] not in just_now))):
+            last -= 1  # the last step that has ended
             break
         place = last - 1 if spare < 0 else broken[spare]
         release = _take_step(run, place)
@@ -184,7 +188,7 @@ def _ask_all(
     run.close()
     for place, part in enumerate(parts):
         answer = ready[place].read(found[place]["value"], run.receipt) if place in found else None
-        yield Section(part=part, answer=answer)
+        yield Section(part=part, answer=answer, waits=place >= last)
 
 
 def _take_step(run: Run, place: int) -> Release | None:

@@ -12,7 +12,7 @@ from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.core.event import NOTHING, Event
 from mosha.core.number import positive
-from mosha.reports.parts import Part
+from mosha.reports.parts import BOUGHT_LATER, Part
 
 __all__ = ["PlannedPart", "Split", "split_budget"]
 
@@ -115,6 +115,17 @@ class _Planner:
             low, high = (low, middle) if width(middle) <= within else (middle, high)
         return self.make_budget(part, measure, high)
 
+    def check_forecast(self, part: Part) -> None:
+        """Refuse a wish for a part whose bar nobody can forecast, because a bound is to be bought."""
+        try:
+            part.width(self.make_budget(part, self.measures[0], LARGEST))
+        except MoshaError as error:
+            if error.code not in BOUGHT_LATER:
+                return
+        else:
+            return
+        raise InvalidParameter("reports.wish_of_bought_bound", parameter="within", part=part.name, spent="nothing")
+
     def meet(self, wished: Sequence[Part], factor: float) -> tuple[dict[str, Budget], float]:
         """A budget for every wish, its bar widened by a factor: the cheapest measure for each, found by exchange."""
         options: dict[str, dict[str, Budget]] = {}
@@ -123,6 +134,7 @@ class _Planner:
             found = {measure: self.least(part, measure, target) for measure in self.measures}
             options[part.name] = {measure: budget for measure, budget in found.items() if budget is not None}
             if not options[part.name]:
+                self.check_forecast(part)
                 raise InvalidParameter("reports.wish_never_met", parameter="within", part=part.name, spent="nothing")
         events = {
             (part.name, measure): self.event(part, budget)

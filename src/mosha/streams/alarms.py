@@ -192,7 +192,7 @@ def alarm(
     count, readout = positive_integer("alarms", alarms), readout_of(release)
     presence = presence_of(unit, steps, apart)
     moved = contribution(asked)
-    monotone = moved.monotone and unit.neighbours is Neighbors.ADD_REMOVE
+    monotone = moved.monotone and unit.neighbors is Neighbors.ADD_REMOVE
     noise = alarm_noise(
         make_budget(epsilon=epsilon, delta=delta, rho=rho),
         alarms=count,

@@ -22,13 +22,13 @@ from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.bounding import Memory
-from mosha.streams.noise.laplace_sums import MOST_NOISES, find_width
+from mosha.streams.noise.laplace_sums import MOST_NOISES, find_decayed_width, find_width
 from mosha.streams.noise.per_step import Increments
 from mosha.streams.noise.tape import Law
 from mosha.streams.noise.tree import SignedTree
 from mosha.streams.presence import Presence
 from mosha.streams.profile import Profile
-from mosha.streams.readout import Instant, Readout, Running, Sliding
+from mosha.streams.readout import Decayed, Instant, Readout, Running, Sliding
 
 __all__ = ["FINE", "Plan", "allows_gaussian", "gaussian_law", "laplace_law", "make_budget", "noise_multiplier"]
 
@@ -132,7 +132,7 @@ class Plan:
         """Half the width of an error bar at a step, or of the widest one.
 
         Gaussian noise has normal sums, one Laplace noise its exact quantile, and so have sums of equal Laplace noises
-        (`laplace_sums`). For other sums of them it is Bernstein's bound, or Chebyshev's where that is less:
+        (`laplace_sums`), and decayed ones. For other sums it is Bernstein's bound, or Chebyshev's where that is less:
         -log(1 - (b x)^2) <= x^2 (2 b^2) / (2 (1 - b x)), so P(|sum| > w) <= 2 exp(-w^2 / (2 (s^2 + b w))), s^2 the
         variance and b the scale of one of them; discrete noise of scale 1 or more has lighter tails still.
         """
@@ -144,6 +144,10 @@ class Plan:
             return laplace_width(float(self.law.scale), confidence) * self.worth
         if (count := round(shape**2)) <= MOST_NOISES and self._adds_equal_noises:
             return find_width(count, float(self.law.scale), missed) * self.worth
+        if isinstance(self.mechanism, Increments) and isinstance(self.readout, Decayed):
+            found = find_decayed_width(self.readout.factor, step or self.horizon, float(self.law.scale), missed)
+            if found is not None:
+                return found * self.worth
         doubt, deviation = math.log(2 / missed), shape * math.sqrt(2) * scale
         bernstein = scale * doubt + math.sqrt((scale * doubt) ** 2 + 2 * doubt * deviation**2)
         return min(bernstein, deviation / math.sqrt(missed))

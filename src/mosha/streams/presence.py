@@ -49,7 +49,7 @@ def presence_of(unit: Unit, horizon: int, apart: int = 1) -> Presence:
     apart = positive_integer("apart", apart)
     if not isinstance(unit, Reading | Person | Window):
         raise InvalidParameter("streams.unit_of_stream", parameter="unit")
-    sides = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
+    sides = 2 if unit.neighbors is Neighbors.REPLACE_ONE else 1
     if isinstance(unit, Reading):
         if apart != 1:
             raise InvalidParameter("streams.apart_of_reading", parameter="apart")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.streams.noise.blt import Buffers
-from mosha.streams.noise.blt_error import curve
+from mosha.streams.noise.blt_error import EXACT, curve
 from mosha.streams.noise.toeplitz import decoder
 from mosha.streams.noise.tree import SignedTree
 from mosha.streams.readout import Readout, Running
@@ -18,6 +18,7 @@ from mosha.streams.readout import Readout, Running
 __all__ = ["Profile", "profile_band", "profile_buffers", "profile_increments", "profile_tree"]
 
 LONGEST = 1 << 17  # responses are followed so far; later they hardly change
+TIMES = 96  # from each end of a horizon so many are worked out, those between follow a straight line
 
 
 @dataclass(frozen=True)
@@ -73,5 +74,30 @@ def profile_buffers(buffers: Buffers, readout: Readout, horizon: int, *, normali
     first, betas = buffers.decoder_residues()
     sums = first + np.exp(np.multiply.outer(steps, np.log1p(-np.array(buffers.eta)))) @ betas
     sums[0] = 1.0
-    factor = math.sqrt(buffers.encoder_square(horizon)) if normalised else 1.0
-    return _of_response(readout.respond(sums), horizon, factor)
+    if not normalised:
+        return _of_response(readout.respond(sums), horizon)
+    if horizon > EXACT:  # the noise of the first steps is the largest
+        return _of_response(readout.respond(sums), horizon, math.sqrt(buffers.encoder_square(horizon)))
+    return _of_scaled_steps(np.diff(sums, prepend=0.0), readout, buffers, horizon)
+
+
+def _of_scaled_steps(steps: NDArray[np.float64], readout: Readout, buffers: Buffers, horizon: int) -> Profile:
+    """From the response of each step to one unit of noise, where step u is scaled by what is left of its column.
+
+    At time t noise s enters with the sum over u of weight(t - u) scale(u) steps(u - s); squares add up over s.
+    """
+    weights = readout.respond(np.ones(horizon))
+    scales = np.sqrt(buffers.encoder_squares(np.arange(horizon, 0, -1, dtype=np.float64)))
+    early = np.minimum(np.unique(np.rint(np.geomspace(1, horizon, TIMES)).astype(np.int64)), horizon)
+    times = np.unique(np.concatenate([early, horizon + 1 - early]))
+    away = times[:, None] - 1 - np.arange(horizon)
+    heavy = np.where(away >= 0, weights[np.maximum(away, 0)], 0.0) * scales
+    size = 2 * horizon
+    entered = np.fft.irfft(np.fft.rfft(heavy, size) * np.conj(np.fft.rfft(steps, size)), size)[:, :horizon]
+    deviations = np.sqrt(np.sum(entered**2, axis=1))
+    every = np.interp(np.arange(1, horizon + 1), times, deviations)
+
+    def at(time: int) -> float:
+        return float(every[min(max(time, 1), horizon) - 1])
+
+    return Profile(at, float(every.max()), math.sqrt(float(np.mean(every**2))))

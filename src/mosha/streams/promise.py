@@ -62,13 +62,13 @@ def _promise(unit: Unit, most: int, apart: int) -> str:
 
 
 def _describe_other_unit(plan: Plan, unit: Unit, options: dict[str, object], replan: Callable[..., Planned]) -> str:
-    neighbours = unit.neighbours
+    neighbors = unit.neighbors
     column = unit.column if isinstance(unit, Person | Window) else "person"
     if isinstance(unit, Reading):
-        other: Unit = Person(column, neighbours=neighbours)
+        other: Unit = Person(column, neighbors=neighbors)
         words = "Hiding whole persons who may come at every step (unit=Person(...))"
     else:
-        other, words = Reading(neighbours=neighbours), "Hiding single readings only (unit=Reading())"
+        other, words = Reading(neighbors=neighbors), "Hiding single readings only (unit=Reading())"
     if isinstance(other, Reading):
         options["apart"] = 1
     try:

@@ -131,7 +131,7 @@ def group(values: object, deviations: object, *, jump: float = 3.0) -> Band:
 def rising(values: object, deviations: object = 1.0, *, at_least: float = 0.0) -> Band:
     """The nearest sequence that never falls and is never below `at_least`: what a running count must be.
 
-    Pooling neighbours that are in the wrong order (isotonic regression) is never further from the truth, in the sum of
+    Pooling neighbors that are in the wrong order (isotonic regression) is never further from the truth, in the sum of
     weighted squares, than the values were; the band is that of the values.
 
     `values` are what was published, `deviations` those of their noise (one for each, or one for all).

@@ -21,7 +21,7 @@ __all__ = ["KeyedSum", "MeanParts", "mean_of"]
 
 
 def _require_one_row(unit: Unit) -> None:
-    if rows_per_unit(unit) != 1 or unit.neighbours is not Neighbors.ADD_REMOVE:
+    if rows_per_unit(unit) != 1 or unit.neighbors is not Neighbors.ADD_REMOVE:
         raise InvalidParameter("streams.statistic_of_streams", parameter="unit")
 
 

@@ -116,7 +116,7 @@ def adaptive(
         function of earlier answers, and any w consecutive steps spend at most epsilon / 2: distribution takes
         half of what the last w - 1 steps left of it; absorption takes j <= w shares of epsilon / (2 w), j - 1
         of them from steps that published nothing before, and blocks j - 1 steps after it, so that in any window
-        it owns j steps. Neighbours differ within one window, and pure epsilons that are chosen adaptively with
+        it owns j steps. Neighbors differ within one window, and pure epsilons that are chosen adaptively with
         a bounded sum add up.
 
     Units:

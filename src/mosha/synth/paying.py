@@ -156,7 +156,7 @@ class Ask:
         return release
 
     def look(self) -> None:
-        """Let the engine analyse what will run, without reading a row; whatever would fail without data fails here."""
+        """Let the engine analyze what will run, without reading a row; whatever would fail without data fails here."""
         try:
             with look_only():
                 self.count(self.relation)

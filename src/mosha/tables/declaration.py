@@ -38,7 +38,8 @@ __all__ = ["ENDINGS", "Declaration", "apply_types", "beside", "declaration", "re
 
 ENDINGS = (".yaml", ".yml", ".toml", ".json")
 _SAID = {"type", "between", "keys"}
-_SHAPE = "a declaration has two parts, unit and columns; each column says its type, between and keys"
+ROW = "row"
+"""A unit in one word: one row."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,12 @@ def declaration(stored: object) -> Declaration:
     {'days': (0.0, 30.0)}
     >>> declaration({"days": "integer"}).types
     {'days': 'integer'}
+    >>> declaration({"unit": "row", "columns": {"days": "integer"}}).unit.noun
+    'one row'
     """
     if not isinstance(stored, Mapping) or not stored:
         raise InvalidParameter("tables.declaration_shape", parameter="schema")
-    if set(stored) <= {"unit", "columns"} and not any(isinstance(said, str) for said in stored.values()):
+    if _has_two_parts(stored):
         columns, unit = _table(stored.get("columns"), "columns"), _unit(stored.get("unit"))
     else:
         columns, unit = dict(stored), None
@@ -183,6 +186,14 @@ def declaration(stored: object) -> Declaration:
     if types:
         types = {name: types.get(name, "") for name in columns}
     return Declaration(unit, types, ranges, keys)
+
+
+def _has_two_parts(stored: Mapping[Any, Any]) -> bool:
+    """Whether this is a unit and columns, and not columns that are called so."""
+    unit, columns = stored.get("unit"), stored.get("columns")
+    if set(stored) - {"unit", "columns"} or isinstance(columns, str):
+        return False
+    return not isinstance(unit, str) or columns is not None or unit == ROW
 
 
 def _table(value: object, name: str) -> dict[Any, Any]:
@@ -226,6 +237,10 @@ def _key(name: str, key: object, kind: str | None) -> Any:
 
 
 def _unit(stored: object) -> Unit | None:
+    if stored == ROW:
+        return Row()
+    if isinstance(stored, str):
+        raise InvalidParameter("tables.declaration_unit", parameter="unit")
     said = _table(stored, "unit")
     if not said:
         return None

@@ -31,24 +31,24 @@ def size(a: Interval) -> Column:
     return np.maximum(np.abs(a[0]), np.abs(a[1]))
 
 
-def raise_end(low: Column, centre: Column, find: Callable[[Column, Column], Column]) -> Column:
+def raise_end(low: Column, center: Column, find: Callable[[Column, Column], Column]) -> Column:
     """A greater lower end of an unknown number, which is no less than `find(a, b)` where it lies in [a, b].
 
     Guarantee:
-        The number is above the centre, or in [low, centre] and so at least find(low, centre). If find(low, trial) is at
+        The number is above the center, or in [low, center] and so at least find(low, center). If find(low, trial) is at
         least `trial`, then so is the number: it is above it, or at least find(low, trial).
     """
     for _ in range(5):
-        low = np.clip(find(low, centre), low, centre)
+        low = np.clip(find(low, center), low, center)
     for _ in range(2):
-        trial = (low + np.clip(find(low, low), low, centre)) / 2
+        trial = (low + np.clip(find(low, low), low, center)) / 2
         low = np.where(find(low, trial) >= trial, trial, low)
     return low
 
 
-def lower_end(high: Column, centre: Column, find: Callable[[Column, Column], Column]) -> Column:
+def lower_end(high: Column, center: Column, find: Callable[[Column, Column], Column]) -> Column:
     """The same for an upper end."""
-    return -raise_end(-high, -centre, lambda a, b: -find(-b, -a))
+    return -raise_end(-high, -center, lambda a, b: -find(-b, -a))
 
 
 def cut(whole: Interval, cells: int) -> Interval:

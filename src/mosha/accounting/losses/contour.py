@@ -35,7 +35,7 @@ KERNEL: Complex = 1 / (NODES * (NODES + 1))
 EDGES: Array = np.append(BOXES, np.full((LANES, 1), np.inf), axis=1)
 COARSE = 4000  # knots for laws without a formula
 TINY = 1e-25  # shares that are not worth turning
-MERGED = 8  # neighbouring atoms that a bound on moduli takes together
+MERGED = 8  # neighboring atoms that a bound on moduli takes together
 RARE = 1e-9  # shares that a bound on moduli may set aside
 
 
@@ -153,7 +153,7 @@ def _decay(product: Array, apart: float) -> Array:
 def _expand(losses: Array, share: Array) -> Array:
     """The same for any atoms, by expansion around the middle t of each box, r to either side.
 
-    Neighbours are first merged at their mean, which moves E e^(i t L) by at most t^2 / 2 times the variance that is
+    Neighbors are first merged at their mean, which moves E e^(i t L) by at most t^2 / 2 times the variance that is
     lost. With f(t) = E e^(i t (L - mean)) over the losses within 1 / r of the mean, |f(t + s)| for |s| <= r is at most
     |f(t)| + r |f'(t)| + r^2 / 2 E (L - mean)^2, since |f''| is nowhere larger; the other losses count in full.
     """

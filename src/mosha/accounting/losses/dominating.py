@@ -283,7 +283,7 @@ def _(event: Sampled) -> Cover | None:
     inside = _cover_as_one(event.event)
     if inside is None:
         return None
-    if event.neighbours is Neighbors.REPLACE_ONE:
+    if event.neighbors is Neighbors.REPLACE_ONE:
         return _exchange(inside, event.rate)
     if event.rate > SURE:
         lower = inside.lower if event.rate == 1 else _sample_pairs(inside.lower, SURE)

@@ -88,12 +88,12 @@ def _cover_of_part(part: Event) -> Cover | None:
 
 def poisson(event: Sampled, order: float, cost_of: CostOf) -> Cost:
     """Divergence and delta of `event`, the larger of both directions."""
-    inner, rate, replaced = event.event, event.rate, event.neighbours is Neighbors.REPLACE_ONE
+    inner, rate, replaced = event.event, event.rate, event.neighbors is Neighbors.REPLACE_ONE
     if rate == 1:
         return cost_of(inner, order)
     if isinstance(inner, Parallel):
-        return most_expensive([cost_of(Sampled(e, rate, event.neighbours), order) for e in inner.events])
-    if isinstance(inner, Sampled) and not replaced and inner.neighbours is Neighbors.ADD_REMOVE:
+        return most_expensive([cost_of(Sampled(e, rate, event.neighbors), order) for e in inner.events])
+    if isinstance(inner, Sampled) and not replaced and inner.neighbors is Neighbors.ADD_REMOVE:
         return cost_of(Sampled(inner.event, min(1.0, bound_above(inner.rate * rate))), order)
     return _choose_cheapest(_bounds(event, inner, rate, order, cost_of, replaced=replaced))
 

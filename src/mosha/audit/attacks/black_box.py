@@ -1,4 +1,4 @@
-"""The attack: learn on some answers which events tell two neighbouring worlds apart, then count them on others.
+"""The attack: learn on some answers which events tell two neighboring worlds apart, then count them on others.
 
 runs a world ──┬── half: learn scores ── choose thresholds ──► a few events
                └── half, unseen until now: count each event ──► exact bounds ──► verdict
@@ -27,6 +27,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 
@@ -63,13 +64,14 @@ class _Report:
     claim: Claim
     confidence: float
     runs: int
-    neighbours: tuple[str, str]
+    neighbors: tuple[str, str]
 
 
+@renamed_argument(neighbours="neighbors")
 def attack(
     target: Measurement | Callable[..., object],
     *,
-    neighbours: tuple[object, object],
+    neighbors: tuple[object, object],
     claim: Claim | Guarantee | Event | None = None,
     confidence: float = 0.999,
     runs: int = 200_000,
@@ -80,7 +82,7 @@ def attack(
     name: str | None = None,
     rng: Rng | None = None,
 ) -> Verdict:
-    """Try to show that a mechanism leaks more on two neighbouring data sets than it claims.
+    """Try to show that a mechanism leaks more on two neighboring data sets than it claims.
 
     Guarantee:
         Let the runs be independent. Events, thresholds and weights are chosen on some of them, so that their
@@ -93,13 +95,13 @@ def attack(
 
     Args:
         target: a measurement, or a function of the data alone. A measurement runs all its steps from `init`.
-        neighbours: two data sets that differ in one unit. They are the attacker's own: the report shows them.
+        neighbors: two data sets that differ in one unit. They are the attacker's own: the report shows them.
         claim: a guarantee, an event or a claim; the event of the measurement by default.
         confidence: the probability that a mechanism that keeps its claim is not called broken.
         runs: how often the target is run on each of the two data sets.
         batch: the function takes (data, size) and gives `size` independent answers along its first axis.
         asks: the public asks of the steps of a measurement, one each.
-        stream: each neighbour is a sequence with the data of each step.
+        stream: each neighbor is a sequence with the data of each step.
         delta: where a curve of an event is named in the report.
         name: what to call it in the report.
         rng: the randomness of a measurement; the operating system's by default.
@@ -108,7 +110,7 @@ def attack(
     >>> def rounded_coin(bit, size):  # says the truth with probability 0.8: epsilon is log 4
     ...     return np.where(np.random.default_rng().random(size) < 0.8, bit, 1 - bit)
     >>> from mosha.core.guarantee import Pure
-    >>> attack(rounded_coin, neighbours=(0, 1), claim=Pure(1), runs=20_000, batch=True).outcome
+    >>> attack(rounded_coin, neighbors=(0, 1), claim=Pure(1), runs=20_000, batch=True).outcome
     <Outcome.BROKEN: 'broken'>
     """
     if claim is None and not isinstance(target, Measurement):
@@ -117,13 +119,13 @@ def attack(
     alpha = 1 - strict_probability("confidence", confidence)
     if positive_integer("runs", runs) < LEAST_RUNS:
         raise InvalidParameter("audit.too_few_runs", parameter="runs", least=LEAST_RUNS)
-    if not isinstance(neighbours, tuple | list) or len(neighbours) != 2:
-        raise InvalidParameter("audit.not_a_pair", parameter="neighbours")
+    if not isinstance(neighbors, tuple | list) or len(neighbors) != 2:
+        raise InvalidParameter("audit.not_a_pair", parameter="neighbors")
     aim = target_of(target, batch=batch, asks=asks, stream=stream, rng=rng)
-    first, second = _worlds(aim, neighbours, runs)
+    first, second = _worlds(aim, neighbors, runs)
     trained = int(TRAINING * runs)
     chosen = _choose(first.part(0, trained), second.part(0, trained), promise, confirmed=runs - trained)
-    labels = (_label(neighbours[0]), _label(neighbours[1]))
+    labels = (_label(neighbors[0]), _label(neighbors[1]))
     rest = (first.part(trained, runs), second.part(trained, runs))
     scores = {c.score: (c.score(rest[0]), c.score(rest[1])) for c in chosen}
     witnesses = [_count(c, scores[c.score], promise, labels, alpha / len(chosen)) for c in chosen]
@@ -131,8 +133,8 @@ def attack(
     return _judge(report, witnesses, [scores[c.score] for c in chosen])
 
 
-def _worlds(aim: Target, neighbours: tuple[object, object], runs: int) -> tuple[Answers, Answers]:
-    one, two = (aim.answers(data, runs) for data in neighbours)
+def _worlds(aim: Target, neighbors: tuple[object, object], runs: int) -> tuple[Answers, Answers]:
+    one, two = (aim.answers(data, runs) for data in neighbors)
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and one.shape == two.shape:
         both = Answers.of(np.concatenate([one, two]))
     else:

@@ -1,4 +1,4 @@
-"""Which neighbours to attack: try every proposal a little, then the most telling one in earnest."""
+"""Which neighbors to attack: try every proposal a little, then the most telling one in earnest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from mosha.audit.attacks.black_box import LEAST_RUNS, attack
 from mosha.audit.claims.claim import Claim
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.claims.priced import claim_of
 from mosha.audit.reporting.verdict import Verdict
 from mosha.core.errors import InvalidParameter
@@ -37,7 +37,7 @@ def search(
 
     Args:
         target: as for `attack`.
-        proposals: pairs of neighbours, see `mosha.audit.neighbours`.
+        proposals: pairs of neighbors, see `mosha.audit.neighbors`.
         claim: as for `attack`.
         confidence: as for `attack`.
         runs: runs a world of the attack in earnest.
@@ -46,7 +46,7 @@ def search(
 
     >>> from mosha.core.guarantee import Pure
     >>> pairs = [Proposal("nobody", 0, 0), Proposal("somebody", 0, 1)]
-    >>> search(lambda data: data, pairs, claim=Pure(1), runs=1000).neighbours
+    >>> search(lambda data: data, pairs, claim=Pure(1), runs=1000).neighbors
     ('0', '1')
     """
     if not proposals:
@@ -58,9 +58,9 @@ def search(
     best = proposals[0]
     if len(proposals) > 1:
         small = max(LEAST_RUNS, runs // 20) if pilot is None else pilot
-        pilots = [attack(target, neighbours=p.pair, claim=claim, confidence=0.5, runs=small, **how) for p in proposals]
+        pilots = [attack(target, neighbors=p.pair, claim=claim, confidence=0.5, runs=small, **how) for p in proposals]
         best = proposals[max(range(len(pilots)), key=lambda i: pilots[i].lower)]
-    return attack(target, neighbours=best.pair, claim=claim, confidence=confidence, runs=runs, **how)
+    return attack(target, neighbors=best.pair, claim=claim, confidence=confidence, runs=runs, **how)
 
 
 def affordable(
@@ -75,7 +75,7 @@ def affordable(
     limit = positive("seconds", seconds)
     for _ in range(2):
         before = time.process_time()
-        attack(target, neighbours=proposals[0].pair, confidence=0.5, runs=LEAST_RUNS, **how)
+        attack(target, neighbors=proposals[0].pair, confidence=0.5, runs=LEAST_RUNS, **how)
         spent = max(time.process_time() - before, 1e-6)
     pilots = len(proposals) if len(proposals) > 1 else 0
     earnest = (limit / spent * LEAST_RUNS) / (1 + pilots / 20)

@@ -109,7 +109,7 @@ def _shorten(words: list[str]) -> list[str]:
 
 
 def _intervals(cuts: Floats, chosen: NDArray[np.bool_]) -> list[str]:
-    """The chosen bins as a few intervals, neighbouring bins joined."""
+    """The chosen bins as a few intervals, neighboring bins joined."""
     words: list[str] = []
     ordered, start = chosen[:-1], None
     for i in range(len(ordered) + 1):

@@ -21,6 +21,7 @@ from mosha.audit.reporting.report import Report
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import non_negative, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 
@@ -33,7 +34,7 @@ class TimingAttack(Report):
 
     Fields:
         lower: the least epsilon that explains it.
-        slower: in so many of `pairs` pairs the named neighbour alone was slower than `threshold` nanoseconds.
+        slower: in so many of `pairs` pairs the named neighbor alone was slower than `threshold` nanoseconds.
     """
 
     outcome: Outcome
@@ -42,7 +43,7 @@ class TimingAttack(Report):
     lower: float
     slower: int
     pairs: int
-    neighbour: str
+    neighbor: str
     threshold: float
     confidence: float
 
@@ -54,10 +55,11 @@ class TimingAttack(Report):
         return say("audit.timing", **(vars(self) | {"outcome": self.outcome.describe().upper()}))
 
 
+@renamed_argument(neighbours="neighbors")
 def attack_timing(
     target: Measurement | Callable[[object], object],
     *,
-    neighbours: tuple[object, object],
+    neighbors: tuple[object, object],
     epsilon: float,
     runs: int = 2_000,
     confidence: float = 0.999,
@@ -65,7 +67,7 @@ def attack_timing(
     stream: bool = False,
     rng: Rng | None = None,
 ) -> TimingAttack:
-    """Try to tell two neighbours apart by how long an answer takes.
+    """Try to tell two neighbors apart by how long an answer takes.
 
     Guarantee:
         Suppose that at every moment, busy or not, the duration is epsilon-private, and that what a run leaves behind
@@ -76,7 +78,7 @@ def attack_timing(
 
     Args:
         target: a measurement, or a function of the data.
-        neighbours: two data sets that differ in one unit.
+        neighbors: two data sets that differ in one unit.
         epsilon: what is claimed to hold for the answer together with its duration.
         runs: pairs of runs; half choose the threshold, half are counted.
         confidence: the probability that a target that keeps its claim is not called broken.
@@ -84,7 +86,7 @@ def attack_timing(
         stream: as for `attack`.
         rng: as for `attack`.
 
-    >>> attack_timing(lambda data: 0, neighbours=(0, 1), epsilon=9, runs=40).outcome.name
+    >>> attack_timing(lambda data: 0, neighbors=(0, 1), epsilon=9, runs=40).outcome.name
     'NO_POWER'
     """
     epsilon = non_negative("epsilon", epsilon)
@@ -92,7 +94,7 @@ def attack_timing(
     if positive_integer("runs", runs) < 20:
         raise InvalidParameter("audit.too_few_runs", parameter="runs", least=20)
     aim = target_of(target, batch=False, asks=asks, stream=stream, rng=rng)
-    times = _times(aim.answers, neighbours, runs)
+    times = _times(aim.answers, neighbors, runs)
     half = runs // 2
     threshold = _threshold(times[:half])
     slow = times[half:] > threshold
@@ -102,24 +104,24 @@ def attack_timing(
     outcome = Outcome.BROKEN if found[worse] > epsilon else Outcome.CONSISTENT
     if outcome is Outcome.CONSISTENT and _least(runs - half, runs - half, alpha) <= epsilon:
         outcome = Outcome.NO_POWER
-    label = f"neighbour {worse + 1}"
+    label = f"neighbor {worse + 1}"
     return TimingAttack(
         outcome, aim.name, epsilon, found[worse], alone[worse], sum(alone), label, threshold, confidence
     )
 
 
 def _times(
-    answers: Callable[[object, int], object], neighbours: tuple[object, object], runs: int
+    answers: Callable[[object, int], object], neighbors: tuple[object, object], runs: int
 ) -> NDArray[np.float64]:
     """Durations in nanoseconds, one row a pair; each pair runs in an order of its own."""
-    for data in neighbours:
+    for data in neighbors:
         answers(data, 3)  # the first calls pay for what is loaded lazily
     orders = np.random.default_rng().integers(0, 2, runs)
     times = np.empty((runs, 2))
     for i, order in enumerate(orders):
         for place in (order, 1 - order):
             start = time.perf_counter_ns()
-            answers(neighbours[place], 1)
+            answers(neighbors[place], 1)
             times[i, place] = time.perf_counter_ns() - start
     return times
 

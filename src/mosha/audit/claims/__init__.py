@@ -1,1 +1,1 @@
-"""What is claimed, by whom, about which neighbours."""
+"""What is claimed, by whom, about which neighbors."""

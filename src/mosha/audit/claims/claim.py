@@ -1,4 +1,4 @@
-"""What a mechanism promises, as the attacker reads it: how likely one event may be in two neighbouring worlds.
+"""What a mechanism promises, as the attacker reads it: how likely one event may be in two neighboring worlds.
 
 Every promise of differential privacy, seen through one event E with probability p in one world and q in the
 other, says which pairs (p, q) are allowed. A claim answers one question: what is the least promise of its kind

@@ -176,7 +176,7 @@ def accountant_events() -> list[Event]:
         events.Approx(0.5, 0.01) * 3,
         gaussian.sample(0.1) * 30,
         laplace.sample(0.2) * 10,
-        gaussian.sample(0.1, neighbours="replace-one") * 10,
+        gaussian.sample(0.1, neighbors="replace-one") * 10,
         events.FixedSizeSampled(gaussian, 10, 100) * 10,
         events.Shuffled(1.0, 1000),
         events.Shuffled(2.0, 100) * 3,

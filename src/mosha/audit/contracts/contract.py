@@ -18,6 +18,7 @@ from mosha.audit.reporting.report import Report
 from mosha.core import events
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 
@@ -81,20 +82,21 @@ def judge(clause: str, chance: float, alpha: float, seen: str) -> Check:
     return Check(clause, bool(chance >= alpha), seen, float(chance))
 
 
+@renamed_argument(neighbours="neighbors")
 def additive_contract(
     measurement: Measurement,
     *,
-    neighbours: tuple[object, object],
+    neighbors: tuple[object, object],
     ask: object = None,
     draws: int = 2_000,
     false_alarms: float = 1e-9,
 ) -> Contract:
     """Check a measurement that adds Laplace or Gaussian noise: is the noise as large as its price says?
 
-    The same randomness on both neighbours cancels the noise and leaves how far the statistic moves; independent
+    The same randomness on both neighbors cancels the noise and leaves how far the statistic moves; independent
     draws on one of them show the noise. Price, movement and noise must fit together.
 
-    `measurement` is run with the public question `ask` on both of `neighbours`, two data sets that differ in one unit;
+    `measurement` is run with the public question `ask` on both of `neighbors`, two data sets that differ in one unit;
     `false_alarms` is the probability that a contract which is kept is called broken.
 
     Guarantee:
@@ -106,13 +108,13 @@ def additive_contract(
     >>> import mosha
     >>> from mosha.mechanisms import Count, laplace
     >>> count = laplace(Count(), unit=mosha.Row(), epsilon=1)
-    >>> additive_contract(count, neighbours=([1, 2, 3], [1, 2]), draws=200).kept
+    >>> additive_contract(count, neighbors=([1, 2, 3], [1, 2]), draws=200).kept
     True
     """
     kind, multiplier = _noise_of(measurement)
     alpha = strict_probability("false_alarms", false_alarms)
     draws = positive_integer("draws", draws)
-    first, second = neighbours
+    first, second = neighbors
     moves = [_movement(measurement, first, second, ask, seed) for seed in range(3)]
     same = np.array_equal(_run(measurement, first, ask, 7), _run(measurement, first, ask, 7), equal_nan=True)
     spread = max((float(np.abs(move - moves[0]).max(initial=0.0)) for move in moves), default=0.0)
@@ -122,7 +124,7 @@ def additive_contract(
         Check(
             "noise is added to the statistic",
             spread <= 1e-9 * max(1.0, size),
-            f"under one seed the neighbours differ by {size:.6g}, for any seed",
+            f"under one seed the neighbors differ by {size:.6g}, for any seed",
         ),
         _noise_check(measurement, (first, ask), kind, size * multiplier, draws, alpha),
     ]
@@ -166,7 +168,7 @@ def _noise_check(
 
     clause = f"{kind} noise as large as the price says"
     if scale == 0:
-        return Check(clause, kept=True, seen="the statistic does not move on these neighbours")
+        return Check(clause, kept=True, seen="the statistic does not move on these neighbors")
     rows = np.array([_answer(measurement, *call, secure()) for _ in range(2 * draws)])
     apart = np.abs(rows[:draws] - rows[draws:])
     level = scale * (_LAPLACE_MEDIAN if kind == "laplace" else _GAUSSIAN_MEDIAN)

@@ -1,6 +1,6 @@
 """The contract of a statistic: one unit moves it by no more than it says, in every norm.
 
-With the noise taken away (the same for both neighbours) what remains of a mechanism is its statistic: this is
+With the noise taken away (the same for both neighbors) what remains of a mechanism is its statistic: this is
 sensitivity under common random numbers, for all mechanisms at once that are built on the statistic.
 """
 
@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.contracts.contract import Check, Contract
 from mosha.core.errors import InvalidParameter
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.unit import Unit
 
 __all__ = ["statistic_contract"]
 
 
+@renamed_argument(neighbours="neighbors")
 def statistic_contract(
-    statistic: Any, *, unit: Unit, neighbours: Sequence[Proposal | tuple[object, object]]
+    statistic: Any, *, unit: Unit, neighbors: Sequence[Proposal | tuple[object, object]]
 ) -> Contract:
-    """Check a statistic on pairs of neighbours: each norm of its movement against its derived sensitivity.
+    """Check a statistic on pairs of neighbors: each norm of its movement against its derived sensitivity.
 
     Guarantee:
         Exact: whole numbers are compared, so a clause that is called broken is broken.
@@ -30,15 +32,15 @@ def statistic_contract(
     Args:
         statistic: anything with `evaluate(data, unit)` and `sensitivity(unit)`, see `mosha.mechanisms`.
         unit: whose presence is hidden.
-        neighbours: pairs of data sets that differ in one unit.
+        neighbors: pairs of data sets that differ in one unit.
 
     >>> from mosha import Row, mechanisms
-    >>> print(statistic_contract(mechanisms.Count(), unit=Row(), neighbours=[([], [1])]).kept)
+    >>> print(statistic_contract(mechanisms.Count(), unit=Row(), neighbors=[([], [1])]).kept)
     True
     """
-    pairs = [item.pair if isinstance(item, Proposal) else item for item in neighbours]
+    pairs = [item.pair if isinstance(item, Proposal) else item for item in neighbors]
     if not pairs:
-        raise InvalidParameter("audit.contract_without_pairs", parameter="neighbours")
+        raise InvalidParameter("audit.contract_without_pairs", parameter="neighbors")
     allowed = statistic.sensitivity(unit)
     moves = [_evaluate(statistic, one, unit) - _evaluate(statistic, two, unit) for one, two in pairs]
     seen = {

@@ -4,7 +4,7 @@ same randomness, same answer    all randomness comes from the generator that the
 nothing is kept between runs    a run does not remember another one
 data are left as they were      a step changes nothing in place
 an answer for all data          no row makes a step fail: an error would tell
-the price allows what is seen   a quick attack on each pair of neighbours
+the price allows what is seen   a quick attack on each pair of neighbors
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from mosha.audit.attacks.black_box import attack
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.contracts.contract import Check, Contract
 from mosha.audit.reporting.fingerprint import fingerprint
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 
 __all__ = ["step_contract"]
 
 
+@renamed_argument(neighbours="neighbors")
 def step_contract(
     measurement: Measurement,
-    neighbours: Sequence[Proposal | tuple[Any, Any]],
+    neighbors: Sequence[Proposal | tuple[Any, Any]],
     *,
     asks: Sequence[object] | None = None,
     stream: bool = False,
@@ -36,12 +38,12 @@ def step_contract(
     """Check from the inside what the door takes for granted of any measurement.
 
     Guarantee:
-        All clauses but the last are exact. The last one attacks every pair of neighbours; where the price is honest,
+        All clauses but the last are exact. The last one attacks every pair of neighbors; where the price is honest,
         it is called broken with probability at most `false_alarms`, shared by the pairs.
 
     Args:
         measurement: any measurement.
-        neighbours: pairs of data sets, see `mosha.audit.neighbours`.
+        neighbors: pairs of data sets, see `mosha.audit.neighbors`.
         asks: the public asks of the steps, one each.
         stream: each data set is a sequence with the data of each step.
         runs: runs a world of the quick attack.
@@ -51,9 +53,9 @@ def step_contract(
     >>> step_contract(mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=1), [([], [1])]).kept
     True
     """
-    pairs = [item.pair if isinstance(item, Proposal) else item for item in neighbours]
+    pairs = [item.pair if isinstance(item, Proposal) else item for item in neighbors]
     if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise InvalidParameter("audit.contract_without_pairs", parameter="neighbours")
+        raise InvalidParameter("audit.contract_without_pairs", parameter="neighbors")
     alpha = strict_probability("false_alarms", false_alarms) / len(pairs)
     play = _Play(measurement, asks, stream=stream)
     data = [side for pair in pairs for side in pair]
@@ -152,8 +154,7 @@ def _check_price(
     alpha: float,
 ) -> Check:
     verdicts = [
-        attack(measurement, neighbours=pair, asks=asks, stream=stream, runs=runs, confidence=1 - alpha)
-        for pair in pairs
+        attack(measurement, neighbors=pair, asks=asks, stream=stream, runs=runs, confidence=1 - alpha) for pair in pairs
     ]
     worst = max(verdicts, key=lambda verdict: (verdict.broken, verdict.lower))
     seen = f"at least {worst.lower:.4g} of {worst.claim.describe()}, {runs} runs a world"

@@ -135,7 +135,7 @@ def _crowds(trainer: Trainer, examples: Sequence[int], rng: Rng) -> Iterator[tup
 
     Chosen examples stand first, last or in the middle of few others. Out of many and of few examples in random order
     somebody is left out at the front, at the end and between: whoever comes after moves up by one, which shows where a
-    trainer treats examples by their place, as one that clips sums of a few neighbours does.
+    trainer treats examples by their place, as one that clips sums of a few neighbors does.
     """
     crowd = [index for index in range(trainer.population) if index not in set(examples)]
     for i, example in enumerate(examples):
@@ -204,7 +204,7 @@ def _normality(noise: Floats, alpha: float) -> Check:
 
 
 def _freshness(noise: Floats, alpha: float) -> Check:
-    """Sums of neighbouring coordinates, and of successive updates, have twice the variance of one."""
+    """Sums of neighboring coordinates, and of successive updates, have twice the variance of one."""
     from scipy.stats import chi2  # noqa: PLC0415
 
     pairs = {

@@ -1,6 +1,6 @@
 """Two explicit worlds for an event: what an attacker sees in each, written down without the accountant.
 
-A world pair is a mechanism that really exists and that the event pays for, on two neighbouring data sets. Its
+A world pair is a mechanism that really exists and that the event pays for, on two neighboring data sets. Its
 answers can be drawn, and the privacy loss ln(p / q) of each answer is known in closed form, so that what it leaks can
 be measured against any price, by arithmetic that shares nothing with `mosha.accounting`.
 """

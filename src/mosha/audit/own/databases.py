@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.own.tables import Remembering, show_numbers
 from mosha.audit.registry import Entry
 from mosha.connect.engines.duckdb import DuckDB

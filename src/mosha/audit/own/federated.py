@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mosha import federated as f
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.errors import MissingExtra
 from mosha.core.measurement import Measurement

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.events import Approx
 from mosha.core.measurement import Measurement
@@ -24,7 +24,7 @@ VERTICES = 6
 
 
 def own_entries() -> list[Entry]:
-    """One entry for each question, on its worst neighbours."""
+    """One entry for each question, on its worst neighbors."""
     return [*_edge_entries(), *_node_entries(), *_local_entries(), *_arc_entries()]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.measurement import Measurement
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mosha import learning as l
 from mosha import mechanisms as m
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.unit import Edge, Example, Neighbors, Node
 from mosha.learning.linear.gaussian_classes import GaussianClasses
@@ -17,7 +17,7 @@ from mosha.learning.linear.gaussian_classes import GaussianClasses
 __all__ = ["own_entries"]
 
 EXAMPLE = Example()
-REPLACED = Example(neighbours=Neighbors.REPLACE_ONE)
+REPLACED = Example(neighbors=Neighbors.REPLACE_ONE)
 CLASSES = (0, 1)
 
 

@@ -1,11 +1,11 @@
-"""Local randomisers as the attacker meets them: every protocol, on values whose reports differ most."""
+"""Local randomizers as the attacker meets them: every protocol, on values whose reports differ most."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mosha import local
-from mosha.audit.claims.neighbours import Proposal, of_own_value
+from mosha.audit.claims.neighbors import Proposal, of_own_value
 from mosha.audit.registry import Entry
 from mosha.core.measurement import Measurement
 from mosha.local.protocols.choice import PROTOCOLS

@@ -1,4 +1,4 @@
-"""Mosha's own mechanisms as the attacker meets them: every factory of `mosha.mechanisms`, on its worst neighbours."""
+"""Mosha's own mechanisms as the attacker meets them: every factory of `mosha.mechanisms`, on its worst neighbors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from mosha import mechanisms as m
-from mosha.audit.claims import neighbours
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims import neighbors
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.unit import Neighbors, Own, Person, Row
 
 __all__ = ["own_entries"]
 
 ADD = Row()
-REPLACE = Row(neighbours=Neighbors.REPLACE_ONE)
+REPLACE = Row(neighbors=Neighbors.REPLACE_ONE)
 PERSON = Person("person", at_most=2)
 RANGE = (0.0, 8.0)
 KEYS = ("a", "b", "c")
@@ -31,7 +31,7 @@ def _entry(name: str, build: Any, proposals: Sequence[Proposal], **how: Any) -> 
 
 
 def _additive() -> list[Entry]:
-    numbers, keys = neighbours.of_numbers, neighbours.of_categories
+    numbers, keys = neighbors.of_numbers, neighbors.of_categories
     total = m.ClippedSum(between=RANGE, grid=2.0**-6)
     named = m.ClippedSum(between=RANGE, column="value", grid=2.0**-6)
     groups = m.Histogram(keys=KEYS)
@@ -72,7 +72,7 @@ def _additive() -> list[Entry]:
 
 def _choices() -> list[Entry]:
     scores = m.Histogram(keys=KEYS)
-    pairs, replaced = neighbours.of_categories(ADD, keys=KEYS), neighbours.of_categories(REPLACE, keys=KEYS)
+    pairs, replaced = neighbors.of_categories(ADD, keys=KEYS), neighbors.of_categories(REPLACE, keys=KEYS)
     return [
         _entry("exponential: histogram", lambda: m.exponential(scores, unit=ADD, epsilon=1), pairs),
         _entry("exponential: replaced", lambda: m.exponential(scores, unit=REPLACE, epsilon=1), replaced),
@@ -105,7 +105,7 @@ def _genomes() -> list[Entry]:
 
 def _others() -> list[Entry]:
     median = m.Quantile(at=0.5, between=RANGE)
-    numbers = neighbours.of_numbers(ADD, between=RANGE)
+    numbers = neighbors.of_numbers(ADD, between=RANGE)
     return [
         _entry(
             "above_threshold: count",
@@ -121,12 +121,12 @@ def _others() -> list[Entry]:
         _entry(
             "randomized_response: two categories",
             lambda: m.randomized_response(["yes", "no"], unit=Own(), epsilon=1),
-            neighbours.of_own_value(["yes", "no", "?"]),
+            neighbors.of_own_value(["yes", "no", "?"]),
         ),
         _entry(
             "randomized_response: five categories",
             lambda: m.randomized_response(list("abcde"), unit=Own(), epsilon=1),
-            neighbours.of_own_value("ab?"),
+            neighbors.of_own_value("ab?"),
         ),
         _entry(
             "partition_selection: keys",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mosha import models as c
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.own.tables import rows_of
 from mosha.audit.registry import Entry
 from mosha.core.measurement import Measurement
@@ -18,7 +18,7 @@ from mosha.tables import protect
 
 __all__ = ["own_entries"]
 
-REPLACED = Example(neighbours=Neighbors.REPLACE_ONE)
+REPLACED = Example(neighbors=Neighbors.REPLACE_ONE)
 TWO = Person("who", at_most=2)
 CLASSES = (0, 1)
 Rows = Sequence[Sequence[object]]

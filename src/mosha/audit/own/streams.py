@@ -1,4 +1,4 @@
-"""Mosha's own streams as the attacker meets them: whole runs, on neighbours that differ where the noise is thinnest."""
+"""Mosha's own streams as the attacker meets them: whole runs, on neighbors that differ where the noise is thinnest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mosha import streams as s
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.measurement import Measurement
 from mosha.core.options import BanditMethod

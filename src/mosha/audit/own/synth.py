@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.own.tables import rows_of
 from mosha.audit.registry import Entry
 from mosha.core.guarantee import Approx
@@ -17,7 +17,7 @@ __all__ = ["own_entries"]
 
 WORDS: Mapping[str, Any] = {"keys": {"g": ["a", "b"]}, "between": {"x": (0, 8)}, "bins": {"x": 2}, "nulls": []}
 PEOPLE = Person("who")
-REPLACED = Row(neighbours=Neighbors.REPLACE_ONE)
+REPLACED = Row(neighbors=Neighbors.REPLACE_ONE)
 Line = tuple[str | None, str | None, float | None]
 CROWD: list[Line] = [(f"p{i}", "ab"[i % 2], 4.0) for i in range(4)]
 

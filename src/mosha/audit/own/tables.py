@@ -1,4 +1,4 @@
-"""Questions about tables as the attacker meets them, on neighbours that strain bounding, keys and ranges."""
+"""Questions about tables as the attacker meets them, on neighbors that strain bounding, keys and ranges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.connect.engines.opening import source
 from mosha.connect.engines.source import Engine, Use
@@ -26,7 +26,7 @@ __all__ = ["Remembering", "own_entries", "rows_of"]
 TWO = Person("who", at_most=2)
 ANY = Person("who")
 CUT = Person("who", groups=1, per_group=2)
-REPLACED = Row(neighbours=Neighbors.REPLACE_ONE)
+REPLACED = Row(neighbors=Neighbors.REPLACE_ONE)
 BETWEEN = (0.0, 8.0)
 KEYS = ("a", "b")
 PURE, NORMAL = Budget(epsilon=1), Budget(rho=0.5)

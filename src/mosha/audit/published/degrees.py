@@ -46,4 +46,4 @@ def _describe(graph: Graph, depth: int) -> list[tuple[int, ...]]:
     degrees = graph.degrees
     if depth == 1:
         return [(int(degree),) for degree in degrees]
-    return [(int(degrees[v]), *np.sort(degrees[graph.neighbours(v)]).tolist()) for v in range(graph.vertices)]
+    return [(int(degrees[v]), *np.sort(degrees[graph.neighbors(v)]).tolist()) for v in range(graph.vertices)]

@@ -117,7 +117,7 @@ class Exposed(Report):
 
 
 def homogeneity_attack(table: object, *, quasi: Sequence[str], sensitive: str) -> Exposed:
-    """Whoever finds a neighbour's class finds the secret, if the whole class shares it.
+    """Whoever finds a neighbor's class finds the secret, if the whole class shares it.
 
     `table`, `quasi` and `sensitive` are those of `anonymity`.
 

@@ -16,7 +16,7 @@ from mosha.core.language import say
 from mosha.core.number import positive, positive_integer
 from mosha.core.unit import Row
 
-__all__ = ["Comparison", "compare", "generalise", "mask", "suppress"]
+__all__ = ["Comparison", "compare", "generalize", "mask", "suppress"]
 
 
 def mask(column: Sequence[object] | NDArray[np.generic], *, keep: int) -> NDArray[np.str_]:
@@ -31,10 +31,10 @@ def mask(column: Sequence[object] | NDArray[np.generic], *, keep: int) -> NDArra
     return np.array([text[:keep] + "*" * max(0, len(text) - keep) for text in texts])
 
 
-def generalise(table: object, **widths: float) -> Columns:
-    """Columns of `table`, named in `widths`, as the intervals they lie in: `generalise(table, age=10)` gives 30-39.
+def generalize(table: object, **widths: float) -> Columns:
+    """Columns of `table`, named in `widths`, as the intervals they lie in: `generalize(table, age=10)` gives 30-39.
 
-    >>> generalise({"age": [34, 39, 41]}, age=10)["age"].tolist()
+    >>> generalize({"age": [34, 39, 41]}, age=10)["age"].tolist()
     ['[30, 40)', '[30, 40)', '[40, 50)']
     """
     found = columns(table, needs=list(widths))
@@ -119,7 +119,7 @@ def compare(
     from mosha.mechanisms import Count, laplace  # noqa: PLC0415  (loaded when it is needed)
 
     found = columns(table, needs=[*quasi, sensitive])
-    coarse = generalise(found, **dict(widths or {}))
+    coarse = generalize(found, **dict(widths or {}))
     for name, characters in (keep or {}).items():
         coarse[name] = mask(columns(coarse, needs=[name])[name], keep=characters)
     released = suppress(coarse, quasi=quasi, k=k)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 from mosha.audit.claims.claim import Claim
 from mosha.audit.reporting.outcome import Outcome, Witness
@@ -14,6 +14,7 @@ from mosha.audit.reporting.page import page, table
 from mosha.audit.reporting.picture import tradeoff
 from mosha.audit.reporting.report import Report
 from mosha.core.language import current_language, say, translate
+from mosha.core.names.deprecation import renamed_attribute
 
 __all__ = ["Verdict", "verdict_page"]
 
@@ -23,7 +24,7 @@ class Verdict(Report):
     """The result of an attack.
 
     Guarantee:
-        If the mechanism keeps its claim on these neighbours, P(outcome is BROKEN) <= 1 - confidence, and
+        If the mechanism keeps its claim on these neighbors, P(outcome is BROKEN) <= 1 - confidence, and
         with the same confidence its true amount is not below `lower`.
 
     Fields:
@@ -34,13 +35,13 @@ class Verdict(Report):
         outcome: whether the claim is broken, stands, or cannot be judged with so few runs.
         name, claim: what was attacked, and what it claims.
         confidence, runs: of the verdict, and how often the mechanism ran on each data set.
-        neighbours: what the two data sets are called.
+        neighbors: what the two data sets are called.
         witness: the event that tells them apart best; None where nothing was found.
 
     >>> import mosha
     >>> from mosha.mechanisms import Count, laplace
     >>> count = laplace(Count(), unit=mosha.Row(), epsilon=1)
-    >>> found = mosha.audit.attack(count, neighbours=([1, 2], [1]), runs=200, confidence=1 - 1e-9)
+    >>> found = mosha.audit.attack(count, neighbors=([1, 2], [1]), runs=200, confidence=1 - 1e-9)
     >>> found.outcome is not mosha.audit.Outcome.BROKEN
     True
     """
@@ -53,7 +54,8 @@ class Verdict(Report):
     confidence: float
     runs: int
     runs_needed: float
-    neighbours: tuple[str, str]
+    neighbors: tuple[str, str]
+    neighbours: ClassVar = renamed_attribute("neighbours", "neighbors")
     witness: Witness | None
     curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
 
@@ -93,7 +95,7 @@ class Verdict(Report):
             "confidence": self.confidence,
             "runs": self.runs,
             "runs_needed": self.runs_needed if math.isfinite(self.runs_needed) else None,
-            "neighbours": list(self.neighbours),
+            "neighbors": list(self.neighbors),
             "witness": vars(self.witness).copy() if self.witness else None,
             "curve": [list(point) for point in self.curve],
         }

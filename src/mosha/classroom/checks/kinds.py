@@ -144,7 +144,7 @@ def attack_answer(
     claim = Approx(epsilon, delta) if delta else Pure(epsilon)
     for data in neighbors:
         run(data)  # an answer that raises is told as such: its error names the data, which would look like a leak
-    verdict = attack(run, neighbours=neighbors, claim=claim, runs=runs, confidence=CONFIDENCE)
+    verdict = attack(run, neighbors=neighbors, claim=claim, runs=runs, confidence=CONFIDENCE)
     if verdict.outcome is Outcome.BROKEN and verdict.witness is not None:
         yield Finding(
             "leak",

@@ -52,7 +52,7 @@ app = typer.Typer(help="The book of accounts: who may spend how much privacy, an
 
 Place = Annotated[str, typer.Argument(help="The file of the ledger, or the URL of a PostgreSQL database.")]
 Name = Annotated[str, typer.Argument(help="The name of the account; 'parent/child' names a child.")]
-NeighborsOption = Annotated[str | None, typer.Option("--neighbours", help="add-remove or replace-one.")]
+NeighborsOption = Annotated[str | None, typer.Option("--neighbors", "--neighbours", help="add-remove or replace-one.")]
 Epsilon = Annotated[float | None, typer.Option(help="The limit as epsilon (with --delta).")]
 Delta = Annotated[float | None, typer.Option(help="The probability that the promise may fail with.")]
 Rho = Annotated[float | None, typer.Option(help="The limit in zero-concentrated differential privacy.")]
@@ -112,7 +112,7 @@ def open_ledger(
     return Book(place, create=create, policy=policy, key=key_file)
 
 
-def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | None:
+def _unit(text: str | None, neighbors: str | None, of: str | None) -> Unit | None:
     """The unit that `person:patient_id`, `row`, `row:3` or `reading` names."""
     if text is None:
         if of is not None:
@@ -124,7 +124,7 @@ def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | No
         kind = _OLD_UNITS[kind]
     if kind not in _UNITS:
         raise InvalidParameter("cli.unknown_unit", parameter="--unit", units=list(_UNITS))
-    options: dict[str, Any] = {} if neighbours is None else {"neighbours": neighbours}
+    options: dict[str, Any] = {} if neighbors is None else {"neighbors": neighbors}
     options |= {} if of is None else {"of": of}
     if kind == "person":
         return Person(detail, **options)
@@ -148,7 +148,7 @@ def open_account(
         typer.Option(help="Who is hidden: person:COLUMN, row, row:N, reading, edge, node, example, client, own."),
     ] = None,
     of: Annotated[str | None, typer.Option(help="The population that these units are of: it pays as well.")] = None,
-    neighbours: NeighborsOption = None,
+    neighbors: NeighborsOption = None,
     terms: TermOptions,
     size: Size = None,
     parent: Annotated[str | None, typer.Option(help="The account above, which pays for every release too.")] = None,
@@ -161,7 +161,7 @@ def open_account(
     """Open an account, or reopen it under the same terms."""
     limits = terms.read_limits()
     limits["disjoint_blocks"], limits["size"] = disjoint_blocks, size
-    hidden = _unit(unit, neighbours, of)
+    hidden = _unit(unit, neighbors, of)
     with closing(open_ledger(place, create=True, policy=terms.policy, key_file=terms.key_file)) as ledger:
         if block:
             if parent is None or hidden is not None:
@@ -178,7 +178,7 @@ def population(
     place: Place,
     name: Annotated[str, typer.Argument(help="The name that units give as their population (--of).")],
     *,
-    neighbours: NeighborsOption = None,
+    neighbors: NeighborsOption = None,
     terms: TermOptions,
     size: Size = None,
     as_json: Json = False,
@@ -188,11 +188,11 @@ def population(
 
     limits = terms.read_limits()
     limits["size"] = size
-    if neighbours is not None and neighbours not in {str(each) for each in Neighbors}:
-        raise InvalidParameter("core.unknown_option", parameter="--neighbours", options=["add-remove", "replace-one"])
+    if neighbors is not None and neighbors not in {str(each) for each in Neighbors}:
+        raise InvalidParameter("core.unknown_option", parameter="--neighbors", options=["add-remove", "replace-one"])
     with closing(open_ledger(place, create=True, policy=terms.policy, key_file=terms.key_file)) as ledger:
-        said = None if neighbours is None else Neighbors(neighbours)
-        show_accounts([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
+        said = None if neighbors is None else Neighbors(neighbors)
+        show_accounts([ledger.population(name, neighbors=said, **limits)], as_json=as_json)
 
 
 @app.command()

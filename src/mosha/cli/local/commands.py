@@ -217,7 +217,7 @@ def _collect_sources(survey: Survey, sources: list[Source], state: Path | None) 
 
 
 def _tell(collector: Collector, estimate: object, known: int, *, as_json: bool) -> None:
-    from mosha.local.protocols.randomiser import FEWEST  # noqa: PLC0415
+    from mosha.local.protocols.randomizer import FEWEST  # noqa: PLC0415
 
     shown = None if estimate is None else to_plain(estimate)
     if as_json:

@@ -31,7 +31,7 @@ def is_look() -> bool:
 
 @contextmanager
 def look_only() -> Iterator[None]:
-    """Inside, engines analyse statements and answer as an empty table would."""
+    """Inside, engines analyze statements and answer as an empty table would."""
     token = _looking.set(True)
     try:
         yield

@@ -26,7 +26,6 @@ from mosha.connect.engines.labels import (
 )
 from mosha.connect.engines.local_source import size_of
 from mosha.connect.kernels.columns import (
-    COUNT,
     PERSON,
     Gathered,
     Table,
@@ -36,6 +35,7 @@ from mosha.connect.kernels.columns import (
     keep_rows,
     values_of,
 )
+from mosha.connect.kernels.near_rows import find_near_rows
 from mosha.connect.kernels.owners import Owners, find_owners
 from mosha.connect.language.limits import seeds
 from mosha.connect.language.schema import Schema, Type
@@ -53,7 +53,9 @@ __all__ = ["Compiled"]
 
 TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 DENSE_GROUPS = 2**20
-COARSE_BITS, MOST_COARSE = 10, 2**22
+MOST_KEPT = 2**26
+"""Bytes of columns that are kept for ranks: beyond it reading them again costs less than a quarter of a question."""
+
 _BYTES_OF_OWNER = 96  # at most: key, label and code of a row, and an array of keys that are sparse
 Batches = Callable[[str], Iterator[Mapping[str, Array]]]
 
@@ -84,7 +86,9 @@ class Compiled:
         if table is None:
             return None
         if isinstance(question, NearRanks):
-            return _near_ranks(question, table)
+            near = find_near_rows(question, table)
+            del table  # which is large, and few of its rows are near
+            return None if near is None else near.count_cells()
         return _buckets(question, table) if isinstance(question, Norms) else _norm_bounded(question, table)
 
     def _table(self, question: Question, rows: int, version: str | None) -> Table | None:
@@ -107,7 +111,8 @@ class Compiled:
         else:
             owners = self._find_owners(split.owners, listed, mark and f"{version}\n{texts[1]}")
             table = None if owners is None else self._read_owned(asked, wish, rows, inner, owners)
-        if mark is not None and table is not None and table.size <= self._memory // 8:
+        most = MOST_KEPT if isinstance(question, NearRanks) else self._memory // 8
+        if mark is not None and table is not None and table.size <= most:
             self._kept = (mark, table)
         return table
 
@@ -342,34 +347,6 @@ def _within(question: Aggregation, bound: NormBound, table: Table) -> bool:
         if name != leader and value.magnitude * full >= 2**52:
             return False
     return True
-
-
-def _near_ranks(question: NearRanks, table: Table) -> Totals | None:
-    from mosha.connect.kernels.rank_kernels import CELL_BITS, WEIGHT_BITS, near_rows, sum_runs  # noqa: PLC0415
-
-    bound, most = question.bound, question.cell.high
-    full = 1 << bound.fraction if isinstance(bound, NormBound) else 1
-    near = np.array(question.near, object)
-    widest = int(near.max()) + int(near[:, 1].max()) * full * len(table.groups)
-    too_wide = table.group_count.bit_length() + CELL_BITS + WEIGHT_BITS > 62
-    if widest >= 2**62 or full >> WEIGHT_BITS or most >> CELL_BITS or question.cell.low < 0 or too_wide:
-        return None
-    if isinstance(bound, NormBound):
-        (limit,) = bound.limits.values()
-        ranks, totals = table.ranks(COUNT)
-        weights = np.where(totals <= limit, full, (limit * full) // np.maximum(totals, 1)).astype(np.int64)
-    else:
-        ranks, weights = table.persons, np.ones(table.people, np.int64)
-    coarse_bits = max(0, min(COARSE_BITS, MOST_COARSE.bit_length() - table.group_count.bit_length()))
-    shift = max(0, most.bit_length() - coarse_bits)
-    sizes = (table.group_count, (most >> shift) + 1, shift)
-    limits = near.astype(np.int64)
-    coarse, sums, words = near_rows((ranks, table.groups, table.values[:, 0]), weights, sizes, limits)
-    words.sort()
-    found = sum_runs(words, coarse, sums, shift, limits)
-    present, many = np.unique(found[:, 0], return_counts=True)  # which ascend
-    keys = tuple(np.repeat(key, many) for key in table.keys(present))
-    return Totals(question.key_schema, keys, dict(zip(("cell", "rows", "upto", "total"), found[:, 1:].T, strict=True)))
 
 
 def _buckets(question: Norms, table: Table) -> Totals | None:

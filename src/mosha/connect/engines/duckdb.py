@@ -270,7 +270,7 @@ class DuckDB(Engine):
     def look(self, question: Question) -> Totals:
         return self._list_keys(question, super().look)
 
-    def analyse(self, found: list[Query], question: Question) -> None:
+    def analyze(self, found: list[Query], question: Question) -> None:
         for query in found:
             statement = statement_of(query, _key_kinds(question))
             make = partial(self._plans.make, statement, keep=question.listing is None)

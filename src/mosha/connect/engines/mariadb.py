@@ -188,7 +188,7 @@ class MariaDB(Server):
 
         self._in_snapshot(follow, rows=True, statement=statement, whole=False)
 
-    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
+    def analyze(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
         """By PREPARE: EXPLAIN would read tables of which the server knows that they have one row."""
         statements = [self.dialect.sql(query.statement) for query in found]
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["JSON_LINES", "find_format", "open_encoded", "open_other"]
 
 JSON_LINES = (".jsonl", ".ndjson")
-SQLITE_START = b"SQLite format 3\x00"
+SQLITE_START, PARQUET_START = b"SQLite format 3\x00", b"PAR1"
+KNOWN = {".csv", ".tsv", ".txt", ".gz", ".zst", ".parquet", ".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"}
 READABLE = (
     "CSV", "Parquet", "JSON lines", "Excel (.xlsx)", "SQLite", "DuckDB", "Delta", "Iceberg", "PostgreSQL",
     "MariaDB", "pandas, Polars and Arrow tables", "Spark", "a dict of columns",
@@ -62,21 +63,21 @@ def find_format(place: str) -> str:
         return "jsonl"
     if ending == ".xlsx":
         return "xlsx"
-    if ending in {".sqlite", ".sqlite3", ".db"} and _starts_as_sqlite(path):
+    if ending in {".sqlite", ".sqlite3", ".db"} and _starts_as(path, SQLITE_START):
         return "sqlite"
     if path.is_dir() and (path / "_delta_log").is_dir():
         return "delta"
     if path.is_dir() and any(path.glob("metadata/*.metadata.json")):
         return "iceberg"
-    if ending in UNREADABLE:
+    if ending in UNREADABLE or (ending not in KNOWN and path.is_file() and not _starts_as(path, PARQUET_START)):
         raise DataError("connect.format_unreadable", ending=ending, formats=list(READABLE), spent="nothing")
     return ""
 
 
-def _starts_as_sqlite(path: Path) -> bool:
+def _starts_as(path: Path, start: bytes) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(len(SQLITE_START)) == SQLITE_START
+            return file.read(len(start)) == start
     except OSError:
         return False
 

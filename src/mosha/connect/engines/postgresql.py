@@ -134,7 +134,7 @@ class PostgreSQL(Server):
 
         self._in_snapshot(follow, rows=True, statement=statement)
 
-    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
+    def analyze(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
         statements = [b"EXPLAIN " + self.dialect.sql(query.statement).encode() for query in found]
 
         def explain(cursor: Any) -> None:

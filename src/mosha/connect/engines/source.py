@@ -83,13 +83,13 @@ class Engine(ABC):
         (part,) = self.run([query], question)
         use(part)
 
-    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: B027  (not every engine can)
+    def analyze(self, found: list[Query], question: Question) -> None:  # noqa: B027  (not every engine can)
         """Let the engine look at the statements, without reading a row; raises where it would not run one."""
 
     def look(self, question: Question) -> Totals:
         """What `answer` gives for a table without rows, after the engine has analysed what it would run."""
         found = queries(question, self.dialect)
-        self.analyse(found, question)
+        self.analyze(found, question)
         return assemble(question, found, [plain_columns([], question, query) for query in found])
 
 

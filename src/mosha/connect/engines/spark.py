@@ -151,7 +151,7 @@ class Spark(Engine):
         if raised:
             raise raised[0]
 
-    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
+    def analyze(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
         def look() -> None:
             for query in found:
                 self._session.sql(self.dialect.sql(query.statement)).schema  # noqa: B018  (asks for the analysed plan)

@@ -42,14 +42,14 @@ def copied_into(target: Array, start: Whole, labels: Array, low: object, high: o
 
 @njit(cache=True)
 def grid_into(values: Array, place: Whole, start: Whole, numbers: Array, between: Any, scale: Any, ends: Any) -> None:
-    """Fill a column of values from `start` on with grid points; ends = (least, most, centre)."""
+    """Fill a column of values from `start` on with grid points; ends = (least, most, center)."""
     low, high = between
-    least, most, centre = ends
+    least, most, center = ends
     missing = missing_in(values)
     for i in range(len(numbers)):
         number = numbers[i]
         if low <= number <= high:
-            point = np.int64(np.floor(number * scale + 0.5)) - centre
+            point = np.int64(np.floor(number * scale + 0.5)) - center
         elif high < number < LARGEST_REAL:
             point = most
         elif -LARGEST_REAL < number < low:

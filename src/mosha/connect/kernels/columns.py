@@ -66,7 +66,7 @@ class Wanted:
     @property
     def mark(self) -> str:
         """What the SQL does not say of these columns."""
-        return repr([(place, c.between, c.exponent, c.centre) for place, c in self.grids])
+        return repr([(place, c.between, c.exponent, c.center) for place, c in self.grids])
 
 
 def choose_columns(question: Question, *, in_sql: bool = False) -> Wanted:
@@ -156,8 +156,8 @@ def fill_values(values: Array, start: int, batch: Mapping[str, Array], wish: Wan
     for place, (real, clamped) in enumerate(wish.grids):
         low, high = (float(bound) for bound in clamped.between)
         scale = math.ldexp(1.0, clamped.exponent)
-        least, most = (math.floor(bound * scale + 0.5) - clamped.centre for bound in (low, high))
-        grid_into(values, place, start, batch[f"r{real}"], (low, high), scale, (least, most, clamped.centre))
+        least, most = (math.floor(bound * scale + 0.5) - clamped.center for bound in (low, high))
+        grid_into(values, place, start, batch[f"r{real}"], (low, high), scale, (least, most, clamped.center))
     for i in range(len(wish.wholes)):
         found = batch[f"v{i}"]
         values[start : start + len(found), len(wish.grids) + i] = found

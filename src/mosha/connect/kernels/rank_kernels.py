@@ -35,14 +35,14 @@ def _is_near(below: object, upto: object, total: object, near: Array) -> Any:
 def near_rows(rows: Any, weights: Array, sizes: Any, near: Array) -> Any:
     """(coarse, totals, words): running totals under each coarse cell, those of groups, and the rows that may be near.
 
-    rows = (ranks, groups, cells), weights[ranks[i]] is the weight of row i; sizes = (groups, coarse cells of a group,
-    shift from a cell to its coarse cell). A word is group, cell and weight, in bits from the highest.
+    rows = (persons, groups, cells), weights[p] is what a row of person p counts; sizes = (groups, coarse cells of a
+    group, shift from a cell to its coarse cell). A word is group, cell and weight, in bits from the highest.
     """
-    ranks, groups, cells = rows
+    persons, groups, cells = rows
     count, width, shift = sizes
     coarse = np.zeros((count, width), np.int64)
     for i in range(len(groups)):
-        coarse[groups[i], cells[i] >> shift] += weights[ranks[i]]
+        coarse[groups[i], cells[i] >> shift] += weights[persons[i]]
     totals, wanted = np.zeros(count, np.int64), np.zeros((count, width), np.bool_)
     for g in range(count):
         total = np.int64(0)
@@ -62,15 +62,18 @@ def near_rows(rows: Any, weights: Array, sizes: Any, near: Array) -> Any:
     for i in range(len(groups)):
         if wanted[groups[i], cells[i] >> shift]:
             cell = (np.int64(groups[i]) << CELL_BITS) | np.int64(cells[i])
-            words[filled] = (cell << WEIGHT_BITS) | weights[ranks[i]]
+            words[filled] = (cell << WEIGHT_BITS) | np.int64(weights[persons[i]])
             filled += 1
     return coarse, totals, words
 
 
 @njit(cache=True)
 def sum_runs(words: Array, coarse: Array, totals: Array, shift: object, near: Array) -> Any:
-    """The near cells of sorted words: a line (group, cell, rows, upto, total) for each."""
-    found = np.empty((len(words), 5), np.int64)
+    """(places, rows, upto) of the near cells of sorted words: group and cell, the weight there, and that up to there.
+
+    Places are written over the words, which are not needed twice: what is found is behind what is read.
+    """
+    rows, sums = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
     filled, i, before, upto = 0, 0, np.int64(-1), np.int64(0)
     low = (np.int64(1) << WEIGHT_BITS) - 1
     while i < len(words):
@@ -83,7 +86,6 @@ def sum_runs(words: Array, coarse: Array, totals: Array, shift: object, near: Ar
             before, upto = place >> shift, coarse[group, cell >> shift]
         upto += weight
         if weight > 0 and _is_near(upto - weight, upto, totals[group], near):
-            found[filled, 0], found[filled, 1], found[filled, 2] = group, cell, weight
-            found[filled, 3], found[filled, 4] = upto, totals[group]
+            words[filled], rows[filled], sums[filled] = place, weight, upto
             filled += 1
-    return found[:filled]
+    return words[:filled], rows[:filled], sums[:filled]

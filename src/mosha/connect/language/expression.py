@@ -21,6 +21,7 @@ from mosha.connect.language.operator import Operator
 from mosha.connect.language.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_argument
 from mosha.core.options import DateUnit
 
 __all__ = [
@@ -284,6 +285,8 @@ class Literal(Expression):
     type: Type
 
     def __repr__(self) -> str:
+        if isinstance(self.value, str):
+            return "'" + repr('"' + self.value)[2:]  # never in double quotes: those are a column's
         return f"null:{self.type}" if self.value is None else repr(self.value) + "Z" * (self.type is Type.INSTANT)
 
 
@@ -353,18 +356,19 @@ def _as_it_is(text: str) -> str:
     return "".join("\\" + c if c in "\\%_" else c for c in text)
 
 
-def grid(value: object, between: Iterable[float], exponent: int, *, centre: int = 0) -> Call:
-    """The INTEGER floor(clamp(`value` into `between`) * 2**`exponent` + 1/2) - `centre`; NULL stays NULL.
+@renamed_argument(centre="center")
+def grid(value: object, between: Iterable[float], exponent: int, *, center: int = 0) -> Call:
+    """The INTEGER floor(clamp(`value` into `between`) * 2**`exponent` + 1/2) - `center`; NULL stays NULL.
 
     Guarantee:
-        The result lies in [g(low), g(high)] - centre, g(t) = floor(t * 2**exponent + 1/2): the product is exact,
-        rounding the sum and floor are monotone. Both ends and the centre are below 2**51 in magnitude, so every step
+        The result lies in [g(low), g(high)] - center, g(t) = floor(t * 2**exponent + 1/2): the product is exact,
+        rounding the sum and floor are monotone. Both ends and the center are below 2**51 in magnitude, so every step
         is an exact double or a whole number below 2**52.
 
     >>> grid(col("days"), (0, 30), 4)
     ("days" grid 0.0 30.0 4)
     """
     low, high = between
-    check_grid(low, high, exponent, centre)
-    options = (float(low), float(high), exponent, centre) if centre else (float(low), float(high), exponent)
+    check_grid(low, high, exponent, center)
+    options = (float(low), float(high), exponent, center) if center else (float(low), float(high), exponent)
     return Call(Operator.GRID, (as_expression(value),), options)

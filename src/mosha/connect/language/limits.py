@@ -61,15 +61,15 @@ def check_call(operator: Operator, arguments: int, constants: Sequence[object], 
     limits.check(constants, options)
 
 
-def check_grid(low: Any, high: Any, exponent: Any, centre: Any = 0) -> None:
+def check_grid(low: Any, high: Any, exponent: Any, center: Any = 0) -> None:
     """The range of `expression.grid`."""
     _check_order(low, high)
     if not _is_whole(exponent) or abs(exponent) > MOST_EXPONENT:
         raise InvalidParameter("connect.grid_exponent", parameter="exponent")
     if max(abs(low), abs(high)) * 2.0**exponent >= 2.0**51:
         raise InvalidParameter("connect.grid_too_fine", parameter="exponent")
-    if not _is_whole(centre) or abs(centre) >= 2**51:
-        raise InvalidParameter("connect.grid_centre", parameter="centre")
+    if not _is_whole(center) or abs(center) >= 2**51:
+        raise InvalidParameter("connect.grid_centre", parameter="center")
 
 
 def check_limit(name: str, value: Any) -> int:

@@ -14,6 +14,8 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Expression, as_expression, grid, lit
 from mosha.connect.language.schema import Schema
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.stored import stored_as, write_fields
 
 __all__ = ["Clamped", "Persons", "Product", "Rows", "Value"]
 
@@ -87,12 +89,13 @@ class Rows(Value):
         return lit(1) if self.of is None else when(self.of.is_null(), 0).else_(1)
 
 
+@renamed_argument(centre="center")
 @dataclass(frozen=True, eq=False)
 class Clamped(Value):
-    """`of` clamped into `between` and put on the grid of multiples of 2**-`exponent`, minus `centre` grid units.
+    """`of` clamped into `between` and put on the grid of multiples of 2**-`exponent`, minus `center` grid units.
 
     Guarantee:
-        The integer lies in [g(low) - centre, g(high) - centre] or is 0, with g of `expression.grid`.
+        The integer lies in [g(low) - center, g(high) - center] or is 0, with g of `expression.grid`.
 
     Units:
         One grid unit is 2**-exponent in the unit of the expression.
@@ -105,17 +108,18 @@ class Clamped(Value):
     of: Expression
     between: tuple[float, float]
     exponent: int = field(kw_only=True)
-    centre: int = field(default=0, kw_only=True)
+    center: int = field(default=0, kw_only=True, metadata=stored_as("centre"))
+    __repr__ = write_fields
 
     def __post_init__(self) -> None:
-        grid(self.of, self.between, self.exponent, centre=self.centre)
+        grid(self.of, self.between, self.exponent, center=self.center)
 
     @property
     def needs(self) -> tuple[Expression, ...]:
         return (self.of,)
 
     def _point(self, value: float) -> int:
-        return math.floor(value * 2.0**self.exponent + 0.5) - self.centre
+        return math.floor(value * 2.0**self.exponent + 0.5) - self.center
 
     @property
     def low(self) -> int:
@@ -128,7 +132,7 @@ class Clamped(Value):
     @property
     def known(self) -> Expression:
         """The integer where the number is known, NULL where it is missing."""
-        return grid(self.of, self.between, self.exponent, centre=self.centre)
+        return grid(self.of, self.between, self.exponent, center=self.center)
 
     @property
     def expression(self) -> Expression:

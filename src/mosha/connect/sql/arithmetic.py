@@ -178,34 +178,34 @@ def to_bin(scope: Layers, expression: Call, arguments: list[Typed], result: Type
 
 def to_grid(scope: Layers, expression: Call, arguments: list[Typed], _: Type) -> Node:
     low, high, exponent, *centred = expression.options
-    centre = centred[0] if centred else 0
+    center = centred[0] if centred else 0
     given = arguments[0]
     if given.type is Type.INTEGER and exponent >= 0 and low.is_integer() and high.is_integer():
-        return scope.let(given.node, lambda value: _whole_grid(scope, value, (int(low), int(high)), exponent, centre))
+        return scope.let(given.node, lambda value: _whole_grid(scope, value, (int(low), int(high)), exponent, center))
     node = scope.coerce(given, Type.REAL)
-    options = (low, high, exponent, centre)
+    options = (low, high, exponent, center)
     return scope.let(node, lambda value: _real_grid(scope, value, options, wild=given.wild))
 
 
-def _move_centre(scope: Layers, node: Node, centre: int) -> Node:
-    """A BIGINT below 2**51 in magnitude, seen from the centre: no step can leave 64 bits."""
-    return binary(exp.Sub, node, scope.dialect.literal(centre, Type.INTEGER)) if centre else node
+def _move_center(scope: Layers, node: Node, center: int) -> Node:
+    """A BIGINT below 2**51 in magnitude, seen from the center: no step can leave 64 bits."""
+    return binary(exp.Sub, node, scope.dialect.literal(center, Type.INTEGER)) if center else node
 
 
-def _whole_grid(scope: Layers, value: Node, between: tuple[int, int], exponent: int, centre: int) -> Node:
+def _whole_grid(scope: Layers, value: Node, between: tuple[int, int], exponent: int, center: int) -> Node:
     low, high = (scope.dialect.literal(bound, Type.INTEGER) for bound in between)
-    least, most = (scope.dialect.literal((bound << exponent) - centre, Type.INTEGER) for bound in between)
+    least, most = (scope.dialect.literal((bound << exponent) - center, Type.INTEGER) for bound in between)
     scaled = binary(exp.Mul, value.copy(), scope.dialect.literal(1 << exponent, Type.INTEGER))
-    inside = _move_centre(scope, scaled, centre)
+    inside = _move_center(scope, scaled, center)
     return choose((binary(exp.LT, value, low), least), (binary(exp.GT, value.copy(), high), most), otherwise=inside)
 
 
 def _real_grid(scope: Layers, value: Node, options: tuple[float, float, int, int], *, wild: bool) -> Node:
-    low, high, exponent, centre = options
+    low, high, exponent, center = options
     scale = 2.0**exponent
 
     def point(bound: float) -> Node:
-        return scope.dialect.literal(math.floor(bound * scale + 0.5) - centre, Type.INTEGER)
+        return scope.dialect.literal(math.floor(bound * scale + 0.5) - center, Type.INTEGER)
 
     def compare(kind: type[exp.Binary], bound: float) -> Node:
         return binary(kind, value.copy(), scope.real(bound))
@@ -213,7 +213,7 @@ def _real_grid(scope: Layers, value: Node, options: tuple[float, float, int, int
     scaled = binary(exp.Add, binary(exp.Mul, value.copy(), scope.real(scale)), scope.real(0.5))
     inside = binary(exp.And, compare(exp.GTE, low), compare(exp.LTE, high))
     branches = [
-        (inside, _move_centre(scope, scope.dialect.to_bigint(call("FLOOR", scaled)), centre)),
+        (inside, _move_center(scope, scope.dialect.to_bigint(call("FLOOR", scaled)), center)),
         (binary(exp.And, compare(exp.GT, high), compare(exp.LT, LARGEST_REAL)), point(high)),
         (binary(exp.And, compare(exp.LT, low), compare(exp.GT, -LARGEST_REAL)), point(low)),
     ]

@@ -14,6 +14,7 @@ from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, grid
 from mosha.connect.language.limits import seeds
 from mosha.connect.language.schema import Schema, Type
+from mosha.connect.plan.known_keys import KeyedScan
 from mosha.connect.plan.owner_keys import find_key_join
 from mosha.connect.plan.person_steps import OwnerJoin, Pick, Summary, SummaryColumn, Union
 from mosha.connect.plan.relation import (
@@ -361,7 +362,7 @@ def _side(scope: Scope, wanted: list[str], keys: list[Node]) -> tuple[Node, dict
 
 
 _OPENERS: Mapping[type[Relation], Callable[[Any, Dialect, Iterator[str]], Scope]] = {
-    Scan: _scan,
+    **dict.fromkeys((Scan, KeyedScan), _scan),
     Where: _filter,
     Compute: _compute,
     Pick: _pick,

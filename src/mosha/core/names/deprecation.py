@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["old_names", "renamed_argument", "renamed_method", "warn_of_old_name"]
+__all__ = ["old_names", "renamed_argument", "renamed_attribute", "renamed_method", "warn_of_old_name"]
 
 Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
 
@@ -84,6 +84,28 @@ def renamed_method(old: str, new: str) -> Callable[..., Any]:
         return getattr(self, new)(*positional, **named)
 
     return call
+
+
+def renamed_attribute(old: str, new: str) -> Any:
+    """The old name of an attribute that is now called `new`, to stand in its class; it warns.
+
+    >>> class Lamp:
+    ...     color = "red"
+    ...     colour = renamed_attribute("colour", "color")
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     Lamp().colour
+    'red'
+    >>> len(seen)
+    1
+    """
+
+    def read(self: object) -> object:
+        warn_of_old_name(f"{type(self).__name__}.{old}", new)
+        return getattr(self, new)
+
+    return property(read)
 
 
 def _take_old_names(function: Callable[..., object], name: str, renamed: dict[str, str]) -> Callable[..., Any]:

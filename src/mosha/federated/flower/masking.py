@@ -71,7 +71,8 @@ class MaskedSteps:
         context.state[self.name] = ConfigRecord({"rounds": rounds + 1})
 
     def _keys(self, message: object, context: Any, config: dict[str, Any]) -> Any:
-        numbers = {name: int(config[name]) for name in ("neighbours", "threshold", "survivors", "width")}
+        numbers = {name: int(config[name]) for name in ("threshold", "survivors", "width")}
+        numbers["partners"] = int(config["neighbours"])
         agreed = str(config.get("agreed", ""))
         session = Session(label=config["label"], order=tuple(config["order"]), agreed=agreed, **numbers)
         self.check(session)

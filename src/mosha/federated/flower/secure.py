@@ -95,7 +95,7 @@ def _terms(session: Session) -> dict[str, Any]:
     return {
         "label": session.label,
         "order": list(session.order),
-        "neighbours": session.neighbours,
+        "neighbours": session.partners,
         "threshold": session.threshold,
         "survivors": session.survivors,
         "width": session.width,
@@ -104,7 +104,7 @@ def _terms(session: Session) -> dict[str, Any]:
 
 
 def _roster(server: SecureServer, member: int) -> dict[str, Any]:
-    around = [other for other in server.session.neighbours_of(member) if other in server.roster]
+    around = [other for other in server.session.partners_of(member) if other in server.roster]
     shown = [server.roster[other] for other in around]
     return {"members": around, "letter-keys": [k.letters for k in shown], "mask-keys": [k.masks for k in shown]}
 

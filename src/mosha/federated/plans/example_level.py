@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import BudgetExceeded, InvalidParameter
+from mosha.core.names.deprecation import renamed_argument
 from mosha.federated.federation import Ask, Block
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
 from mosha.federated.plans.plan import check_count, first_weights
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ExampleLevel", "average_rounds"]
 
 
+@renamed_argument(optimiser="optimizer")
 class ExampleLevel:
     """A federation whose clients train with DP-SGD: each example of a client is hidden from everybody but the client.
 
@@ -37,7 +39,7 @@ class ExampleLevel:
         data: for each client its dataset, as `DPSGD.train` takes it.
         plan: the local training of one round.
         accounts: for each client its account, with the unit of the plan.
-        optimiser: makes the local optimiser from the model's parameters.
+        optimizer: makes the local optimizer from the model's parameters.
 
     >>> import torch
     >>> import mosha
@@ -46,7 +48,7 @@ class ExampleLevel:
     >>> hospitals = ExampleLevel(
     ...     torch.nn.Linear(2, 2), torch.nn.CrossEntropyLoss(reduction="none"),
     ...     {"north": (torch.zeros(20, 2), torch.zeros(20, dtype=torch.long))}, plan=plan, accounts={"north": account},
-    ...     optimiser=lambda parameters: torch.optim.SGD(parameters, lr=0.1),
+    ...     optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1),
     ... )  # fmt: skip
     >>> [weights.size for weights in average_rounds(hospitals, hospitals.initial(), rounds=2)]
     [6, 6]
@@ -60,7 +62,7 @@ class ExampleLevel:
         *,
         plan: DPSGD,
         accounts: Mapping[Hashable, Account],
-        optimiser: Callable[[object], object],
+        optimizer: Callable[[object], object],
     ) -> None:
         if not (isinstance(data, Mapping) and isinstance(accounts, Mapping) and set(data) == set(accounts) and data):
             raise InvalidParameter("federated.client_without_account", parameter="accounts", spent="nothing")
@@ -70,10 +72,10 @@ class ExampleLevel:
             raise InvalidParameter("federated.plan_not_for_examples", parameter="plan")
         if plan.noise_multiplier is None:
             raise InvalidParameter("federated.plan_without_noise", parameter="plan", spent="nothing")
-        if not callable(getattr(model, "parameters", None)) or not callable(loss) or not callable(optimiser):
+        if not callable(getattr(model, "parameters", None)) or not callable(loss) or not callable(optimizer):
             raise InvalidParameter("federated.client_without_model")
         self.model, self.loss, self.data, self.plan = model, loss, dict(data), plan
-        self.accounts, self.optimiser = dict(accounts), optimiser
+        self.accounts, self.optimizer = dict(accounts), optimizer
 
     def initial(self) -> NDArray[np.float64]:
         """The weights of the model as it was given, flat."""
@@ -98,7 +100,7 @@ class ExampleLevel:
                     local,
                     self.data[client],
                     self.loss,
-                    self.optimiser(local.parameters()),
+                    self.optimizer(local.parameters()),
                     account=self.accounts[client],
                 )
             except BudgetExceeded:

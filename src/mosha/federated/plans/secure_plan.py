@@ -56,7 +56,7 @@ class SecurePlan(FederatedPlan):
         def colluding(self) -> int: ...
 
         @property
-        def neighbours(self) -> int: ...
+        def partners(self) -> int: ...
 
         @property
         def coordinates(self) -> int: ...
@@ -91,7 +91,7 @@ class SecurePlan(FederatedPlan):
 
     def session(self, members: Sequence[int], width: int, rng: Rng) -> Session:
         """The terms of one round of secure aggregation among these members."""
-        terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": width}
+        terms = {"partners": self.partners, "survivors": self.survivors, "width": width}
         return Session.begin(members, rng=rng, agreed=self.agreed, **terms)
 
     def check(self, session: Session) -> None:
@@ -141,10 +141,10 @@ class SecurePlan(FederatedPlan):
 
     def _check_secure_fields(self) -> None:
         """Bring the fields of secure aggregation into their types, or refuse them."""
-        for name, most in (("survivors", MOST), ("neighbours", MOST), ("coordinates", 1 << 30)):
+        for name, most in (("survivors", MOST), ("partners", MOST), ("coordinates", 1 << 30)):
             object.__setattr__(self, name, check_count(name, getattr(self, name), at_most=most))
-        if self.neighbours < 2:
-            raise InvalidParameter("federated.too_few_partners", parameter="neighbours")
+        if self.partners < 2:
+            raise InvalidParameter("federated.too_few_partners", parameter="partners")
         if not 2 <= self.survivors <= self.sampling.expected_size(self.clients):
             raise InvalidParameter("federated.survivors_of_round", parameter="survivors")
         whole = isinstance(self.colluding, int) and not isinstance(self.colluding, bool)

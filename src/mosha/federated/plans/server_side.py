@@ -72,7 +72,7 @@ class ServerSide(FederatedPlan):
     Guarantee:
         A round answers z + sum over drawn clients of v, z discrete Gaussian with parameter s >= noise_multiplier D.
         Each v depends on its client alone (`accept_updates`, `bounded_steps`) and is an integer vector with
-        |v|^2 <= STEPS^2 + half^2 (`half`: the bit of an adaptive clip), so that sums of neighbours differ by at most
+        |v|^2 <= STEPS^2 + half^2 (`half`: the bit of an adaptive clip), so that sums of neighbors differ by at most
         D = moves * sqrt(STEPS^2 + half^2). Drawing is the sampling's own and priced by it; whose turn it is
         follows from the run's own count of rounds (`Turn`), whatever is asked. Who drops out adds zero and
         the divisor is public: dropouts change no noise. The clip in force is a function of earlier answers; rounds
@@ -155,7 +155,7 @@ class ServerSide(FederatedPlan):
     @property
     def unit(self) -> Client:
         """A client, under the neighbors that the sampling is priced for."""
-        return Client(neighbours=self.sampling.neighbors)
+        return Client(neighbors=self.sampling.neighbors)
 
     @property
     def expected_size(self) -> float:
@@ -173,7 +173,7 @@ class ServerSide(FederatedPlan):
         return max(1, math.floor(STEPS / math.sqrt((wanted / least) ** 2 - 1)))
 
     def _sensitivity(self, noise: float) -> float:
-        """How far two neighbours are apart: in one round, or in all of them where noise is correlated."""
+        """How far two neighbors are apart: in one round, or in all of them where noise is correlated."""
         if self.noise == "laplace":
             return float(self.sampling.moves * STEPS)
         if isinstance(self.encoding, BufferedEncoder) and self.period is not None:

@@ -15,6 +15,8 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import fingerprint
+from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.stored import stored_as, write_fields
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import enlarge_scale
@@ -47,6 +49,7 @@ def share_scale(whole: Fraction, shares: int) -> Fraction:
     return share
 
 
+@renamed_argument(neighbours="partners")
 @dataclass(frozen=True, kw_only=True)
 class Distributed(SecurePlan):
     """Federated rounds with differential privacy for each client against the server too.
@@ -58,11 +61,11 @@ class Distributed(SecurePlan):
         period: each client takes part once in so many rounds, in its turn (all always do without it). Who takes part
             is known to the server, so nothing is gained by drawing at random.
         coordinates: the most weights a model may have; rounding makes vectors of many coordinates a little longer.
-        neighbours: with how many others each client shares masks.
+        partners: with how many others each client shares masks.
         noise_multiplier: standard deviation of the noise of `survivors - colluding` clients over the sensitivity.
 
     Guarantee:
-        For whoever sees the opened sums (the server included): neighbours are federations in which one client has data
+        For whoever sees the opened sums (the server included): neighbors are federations in which one client has data
         or sends zeros with its noise. A client adds an integer vector of length at most B (`round_within`) and a
         discrete Gaussian share of variance s^2 / m, m = survivors - colluding; the shares of m or more are as good as
         one discrete Gaussian of parameter s (`shared_noise.md`), s >= noise_multiplier B. Reducing modulo 2**32 is
@@ -79,7 +82,8 @@ class Distributed(SecurePlan):
     survivors: int
     period: int | None = None
     coordinates: int = 1 << 20
-    neighbours: int = 20
+    partners: int = field(default=20, metadata=stored_as("neighbours"))
+    __repr__ = write_fields
     colluding: int = field(default=0, repr=False)  # told apart by `measurement`, so that older payments are found
     noise_multiplier: float | None = None
     delta: float | None = None
@@ -96,7 +100,7 @@ class Distributed(SecurePlan):
     @property
     def unit(self) -> Client:
         """A client that has data or sends zeros with its noise."""
-        return Client(neighbours=self.sampling.neighbors)
+        return Client(neighbors=self.sampling.neighbors)
 
     @property
     def grid(self) -> int:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.fingerprint import fingerprint
+from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.stored import stored_as, write_fields
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Example
@@ -30,6 +32,7 @@ _RING = 1 << 32
 _ROOM = 30  # bits of the ring for sums of a batch of the declared size, and one more bit for larger ones
 
 
+@renamed_argument(neighbours="partners")
 @dataclass(frozen=True, kw_only=True)
 class DistributedExamples(SecurePlan):
     """Gradient steps of several silos, such as hospitals, with differential privacy for each of their examples.
@@ -49,12 +52,12 @@ class DistributedExamples(SecurePlan):
         batch: how many examples you expect in a round, of all silos together: the divisor. Declared, never counted.
         physical: the most rows that pass through the model at once, the same in all silos.
         coordinates: the most weights a model may have.
-        neighbours: with how many others each silo shares masks.
+        partners: with how many others each silo shares masks.
         noise_multiplier: the noise of `survivors - colluding` silos over the clip.
         outer: what the server makes of a noisy mean gradient; the rate of `FedAvg(rate=...)` is the learning rate.
 
     Guarantee:
-        For whoever sees the opened sums, the server included, and knows the noise of `colluding` silos: neighbours
+        For whoever sees the opened sums, the server included, and knows the noise of `colluding` silos: neighbors
         differ in one example of one of the other silos, and rounds are no easier to tell apart than `event` says:
         Poisson samples, Gaussian noise of `noise_multiplier`. Proof: `shared_noise_of_examples.md`. There is no promise
         for a silo as a whole, and who takes part is public.
@@ -72,7 +75,8 @@ class DistributedExamples(SecurePlan):
     batch: float
     physical: int | None = None
     coordinates: int = 1 << 20
-    neighbours: int = 20
+    partners: int = field(default=20, metadata=stored_as("neighbours"))
+    __repr__ = write_fields
     colluding: int = 1
     noise_multiplier: float | None = None
     delta: float | None = None

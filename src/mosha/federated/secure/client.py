@@ -28,7 +28,7 @@ __all__ = ["SecureClient", "Shares", "letter_context", "mask_context"]
 
 @dataclass(frozen=True)
 class Shares:
-    """What a client hands out at the end: of every neighbour the share of one secret and never of both.
+    """What a client hands out at the end: of every partner the share of one secret and never of both.
 
     `seeds` opens the own masks of those whose input arrived, `keys` the mask keys of those who vanished.
     """
@@ -53,14 +53,14 @@ class SecureClient:
 
     Guarantee:
         What leaves is the input plus a mask that is uniform for whoever lacks the seed of the client's own mask or the
-        keys of all its surviving honest neighbours (`secure_aggregation.md`). Each step is answered once. The client
+        keys of all its surviving honest partners (`secure_aggregation.md`). Each step is answered once. The client
         answers `unmask` only if it is itself among the survivors, they are at least `session.survivors`, all of
-        them are members, and at least `threshold` of its neighbours are; of every neighbour it gives the share of the
-        seed or of the key, never both, because a neighbour is in the list or not.
+        them are members, and at least `threshold` of its partners are; of every partner it gives the share of the
+        seed or of the key, never both, because a partner is in the list or not.
 
     >>> from mosha.federated import Session
     >>> from mosha.noise import secure
-    >>> session = Session.begin(range(1, 5), neighbours=2, survivors=2, width=3, rng=secure())
+    >>> session = Session.begin(range(1, 5), partners=2, survivors=2, width=3, rng=secure())
     >>> client = SecureClient(1, session, secure())
     >>> SecureClient.from_bytes(client.to_bytes(), secure()).keys == client.keys
     True
@@ -86,7 +86,7 @@ class SecureClient:
         return json.dumps(
             {
                 "member": self.member,
-                "terms": [session.neighbours, session.threshold, session.survivors, session.width, session.agreed],
+                "terms": [session.partners, session.threshold, session.survivors, session.width, session.agreed],
                 "order": session.order,
                 "secrets": [
                     part.hex()
@@ -128,12 +128,12 @@ class SecureClient:
         self._done = number
 
     def share(self, roster: Mapping[int, PublicKeys]) -> dict[int, bytes]:
-        """Sealed letters to the neighbours that showed keys: shares of the own seed and of the own mask key."""
+        """Sealed letters to the partners that showed keys: shares of the own seed and of the own mask key."""
         self._step(1, "share")
-        around = self.session.neighbours_of(self.member)
+        around = self.session.partners_of(self.member)
         self._roster = {other: roster[other] for other in around if other in roster}
         shown = [key for pair in (self.keys, *self._roster.values()) for key in (pair.letters, pair.masks)]
-        if len(set(shown)) < len(shown):  # its own keys among them: they may be sent back to it as a neighbour's
+        if len(set(shown)) < len(shown):  # its own keys among them: they may be sent back to it as a partner's
             raise RunError("federated.same_key")
         if len(self._roster) < self.session.threshold:
             raise RunError("federated.too_few_partners_take_part")
@@ -148,7 +148,7 @@ class SecureClient:
         return letters
 
     def mask(self, values: Ring, letters: Mapping[int, bytes]) -> Ring:
-        """The input under all its masks, given the letters of those neighbours who wrote one."""
+        """The input under all its masks, given the letters of those partners who wrote one."""
         self._step(2, "masked")
         if values.shape != (self.session.width,) or values.dtype != np.uint32:
             raise DataError("federated.input_of_other_size", width=self.session.width)

@@ -28,7 +28,7 @@ class SecureServer:
     >>> import numpy as np
     >>> from mosha.federated import SecureClient, Session
     >>> from mosha.noise import secure
-    >>> session = Session.begin(range(1, 5), neighbours=2, survivors=2, width=3, rng=secure())
+    >>> session = Session.begin(range(1, 5), partners=2, survivors=2, width=3, rng=secure())
     >>> server = SecureServer(session)
     >>> clients = {member: SecureClient(member, session, secure()) for member in range(1, 5)}
     >>> for member, client in clients.items():
@@ -59,16 +59,16 @@ class SecureServer:
             self.roster.setdefault(member, keys)
 
     def add_letters(self, member: int, letters: Mapping[int, bytes]) -> None:
-        """Step 2: a member's letters to its neighbours."""
+        """Step 2: a member's letters to its partners."""
         if member in self.roster and member not in self._letters:
-            around = set(self.session.neighbours_of(member)) & set(self.roster)
+            around = set(self.session.partners_of(member)) & set(self.roster)
             self._letters[member] = {other: letter for other, letter in letters.items() if other in around}
 
     def letters_to(self, member: int) -> dict[int, bytes]:
-        """The letters of those neighbours who have written one."""
+        """The letters of those partners who have written one."""
         return {
             other: self._letters[other][member]
-            for other in self.session.neighbours_of(member)
+            for other in self.session.partners_of(member)
             if member in self._letters.get(other, {})
         }
 
@@ -104,7 +104,7 @@ class SecureServer:
             add_mask(opened, self._secret(member, "seeds"), negative=True)
         alive = set(survivors)
         for member in set(self._letters) - alive:
-            around = [other for other in session.neighbours_of(member) if other in alive and self._wrote(member, other)]
+            around = [other for other in session.partners_of(member) if other in alive and self._wrote(member, other)]
             if not around:
                 continue
             private = PrivateKey.from_private_bytes(self._secret(member, "keys"))
@@ -120,7 +120,7 @@ class SecureServer:
     def _secret(self, member: int, kind: str) -> bytes:
         held = {
             other: share
-            for other in self.session.neighbours_of(member)
+            for other in self.session.partners_of(member)
             if other in self._shares
             and len(share := getattr(self._shares[other], kind).get(member, b"")) == SHARE_BYTES
         }

@@ -23,7 +23,7 @@ def securely_summed(session: Session, inputs: Mapping[int, Ring], rng: Rng, vani
 
     >>> import numpy as np
     >>> from mosha.noise import secure
-    >>> session = Session.begin([1, 2, 3, 4], neighbours=3, survivors=2, width=2, rng=secure())
+    >>> session = Session.begin([1, 2, 3, 4], partners=3, survivors=2, width=2, rng=secure())
     >>> inputs = {member: np.array([member, 1], np.uint32) for member in (1, 2, 3, 4)}
     >>> securely_summed(session, inputs, secure(), vanished=[4]).tolist()
     [6, 3]

@@ -1,6 +1,6 @@
 """The kernels over compressed rows, compiled: every loop that touches an edge.
 
-A graph is (starts, ends): the neighbours of vertex v are ends[starts[v]] to ends[starts[v + 1]], sorted, each edge in
+A graph is (starts, ends): the neighbors of vertex v are ends[starts[v]] to ends[starts[v + 1]], sorted, each edge in
 both rows. `sparse` has the same functions without a compiler.
 """
 
@@ -17,7 +17,7 @@ __all__ = [
     "distance_counts",
     "fit_isotonic",
     "list_triangles",
-    "most_common_neighbours",
+    "most_common_neighbors",
     "project_degrees",
     "triangle_count",
     "triangles_at",
@@ -77,7 +77,7 @@ def _merge_repetitions(starts: Array, ends: Array, vertices: int) -> Any:
 
 @njit(cache=True)
 def _orient_upward(starts: Array, ends: Array) -> Any:
-    """Rows that keep only the neighbours of higher degree (ties by number)."""
+    """Rows that keep only the neighbors of higher degree (ties by number)."""
     n = len(starts) - 1
     out = np.zeros(n + 1, np.int64)
     heads = np.empty(len(ends) // 2, np.int32)
@@ -157,7 +157,7 @@ def list_triangles(starts: Array, ends: Array) -> Any:
 
 @njit(cache=True)
 def _count_shared(starts: Array, ends: Array, u: int, v: int) -> Any:
-    """How many neighbours two vertices share: two sorted rows, merged."""
+    """How many neighbors two vertices share: two sorted rows, merged."""
     i, j, found = starts[u], starts[v], 0
     while i < starts[u + 1] and j < starts[v + 1]:
         a, b = ends[i], ends[j]
@@ -169,7 +169,7 @@ def _count_shared(starts: Array, ends: Array, u: int, v: int) -> Any:
 
 @njit(cache=True)
 def _estimate_from_hubs(starts: Array, ends: Array, order: Array) -> Any:
-    """The most common neighbours of two among the vertices of highest degree."""
+    """The most common neighbors of two among the vertices of highest degree."""
     best = 0
     for i in range(min(len(order), FIRST_LOOK)):
         u = order[i]
@@ -181,7 +181,7 @@ def _estimate_from_hubs(starts: Array, ends: Array, order: Array) -> Any:
 
 @njit(cache=True)
 def _row_starts(starts: Array, ends: Array, chosen: Array) -> Any:
-    """Where the rows start that keep only the chosen neighbours of each vertex."""
+    """Where the rows start that keep only the chosen neighbors of each vertex."""
     n = len(starts) - 1
     above = np.zeros(n + 1, np.int64)
     for u in chosen:
@@ -193,8 +193,8 @@ def _row_starts(starts: Array, ends: Array, chosen: Array) -> Any:
 
 
 @njit(cache=True)
-def most_common_neighbours(starts: Array, ends: Array) -> Any:
-    """The largest number of common neighbours of two vertices, over all pairs, joined by an edge or not.
+def most_common_neighbors(starts: Array, ends: Array) -> Any:
+    """The largest number of common neighbors of two vertices, over all pairs, joined by an edge or not.
 
     A pair with more than `best` of them has two ends of degree above `best`. A few pairs of high degree give a first
     bound; then the rows are restricted to the vertices above it, of which there are few.

@@ -28,7 +28,7 @@ def ends_in_rows(rows: Any) -> Ends:
     Guarantee:
         What becomes of a row depends on that row alone. Whole arrays of numbers are taken as they are, which is what
         the slow way gives for each of their rows. A row of a type that no edge has (a text, a number, a tuple of three)
-        refuses the list: with or without any edge, so neighbours are refused alike.
+        refuses the list: with or without any edge, so neighbors are refused alike.
 
     >>> [side.tolist() for side in ends_in_rows([(0, "1"), [2], ("a", 3), None, (None, 1)])]
     [[0, 'a'], [1, 3]]

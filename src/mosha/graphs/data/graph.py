@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.deprecation import renamed_method
 
 __all__ = ["AnyGraph", "Graph", "kernels"]
 
@@ -45,7 +46,7 @@ class AnyGraph(Protocol):
     def triangles(self) -> int: ...
 
     @property
-    def most_common_neighbours(self) -> int: ...
+    def most_common_neighbors(self) -> int: ...
 
     @property
     def components(self) -> int: ...
@@ -62,12 +63,12 @@ class AnyGraph(Protocol):
 @explain_wrong_calls
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """Vertices 0, ..., n - 1, in the order of their labels; the neighbours of each as a sorted row.
+    """Vertices 0, ..., n - 1, in the order of their labels; the neighbors of each as a sorted row.
 
     `labels` are what the vertices are called, in order; None where they are called by their numbers.
 
     Units:
-        `starts` has n + 1 entries; the neighbours of v are `ends[starts[v]:starts[v + 1]]`; every edge is in two rows.
+        `starts` has n + 1 entries; the neighbors of v are `ends[starts[v]:starts[v + 1]]`; every edge is in two rows.
 
     >>> triangle = Graph.of([(0, 1), (1, 2), (2, 0), (0, 0), (1, 0)], vertices=4)
     >>> triangle.vertices, triangle.edge_count, triangle.triangles, triangle.components
@@ -120,9 +121,11 @@ class Graph:
         top = np.sort(np.partition(self.degrees, -2)[-2:]) if self.vertices > 1 else np.append(0, self.degrees)
         return (int(top[-1]), int(top[-2])) if top.size > 1 else (0, 0)
 
-    def neighbours(self, vertex: int) -> NDArray[np.int32]:
+    def neighbors(self, vertex: int) -> NDArray[np.int32]:
         """The vertices beside `vertex`, sorted."""
         return self.ends[self.starts[vertex] : self.starts[vertex + 1]]
+
+    neighbours = renamed_method("neighbours", "neighbors")
 
     def pairs(self) -> NDArray[np.int32]:
         """Every edge once, smaller end first, in lexicographic order."""
@@ -138,9 +141,9 @@ class Graph:
         return int(kernels().triangle_count(self.starts, self.ends))
 
     @cached_property
-    def most_common_neighbours(self) -> int:
-        """The largest number of common neighbours over all pairs of vertices."""
-        return int(kernels().most_common_neighbours(self.starts, self.ends))
+    def most_common_neighbors(self) -> int:
+        """The largest number of common neighbors over all pairs of vertices."""
+        return int(kernels().most_common_neighbors(self.starts, self.ends))
 
     @cached_property
     def components(self) -> int:

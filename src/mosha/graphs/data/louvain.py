@@ -24,7 +24,7 @@ Array = NDArray[Any]
 def _move_vertices(  # noqa: C901  (one loop of the method; compiled functions share no state)
     starts: Array, ends: Array, weights: Array, loops: Array, order: Array
 ) -> Any:
-    """Vertices move to the neighbouring community of the largest gain until nobody moves."""
+    """Vertices move to the neighboring community of the largest gain until nobody moves."""
     n = len(starts) - 1
     strength = loops.copy()
     for v in range(n):

@@ -138,8 +138,8 @@ class SparkGraph:
         return int(closed)
 
     @cached_property
-    def most_common_neighbours(self) -> int:
-        """The largest number of common neighbours over all pairs: only ends of degree above the best so far matter."""
+    def most_common_neighbors(self) -> int:
+        """The largest number of common neighbors over all pairs: only ends of degree above the best so far matter."""
         best, taken = 0, HIGH
         while True:
             chosen = self._degrees.where(f"d > {best}").orderBy("d", ascending=False).limit(taken)
@@ -149,7 +149,7 @@ class SparkGraph:
             taken *= 4
 
     def _count_shared(self, chosen: Any) -> int:
-        """The most common neighbours of two of the chosen vertices."""
+        """The most common neighbors of two of the chosen vertices."""
         from pyspark.sql import functions as f  # noqa: PLC0415
 
         both = self.frame.union(self.frame.select("b", "a"))
@@ -160,7 +160,7 @@ class SparkGraph:
 
     @cached_property
     def components(self) -> int:
-        """Every vertex takes the least number of its neighbourhood until nothing changes."""
+        """Every vertex takes the least number of its neighborhood until nothing changes."""
         from pyspark.sql import functions as f  # noqa: PLC0415
 
         both = self.frame.union(self.frame.select("b", "a")).toDF("v", "w").cache()

@@ -13,7 +13,7 @@ __all__ = [
     "distance_counts",
     "fit_isotonic",
     "list_triangles",
-    "most_common_neighbours",
+    "most_common_neighbors",
     "project_degrees",
     "triangle_count",
     "triangles_at",
@@ -75,8 +75,8 @@ def list_triangles(starts: Array, ends: Array) -> Array:
     return np.concatenate(found).astype(np.int32) if found else np.zeros((0, 3), np.int32)
 
 
-def most_common_neighbours(starts: Array, ends: Array) -> int:
-    """The largest number of common neighbours of two vertices, over all pairs, joined by an edge or not."""
+def most_common_neighbors(starts: Array, ends: Array) -> int:
+    """The largest number of common neighbors of two vertices, over all pairs, joined by an edge or not."""
     matrix = _matrix(starts, ends)
     degrees = np.diff(starts)
     order = np.argsort(-degrees, kind="stable")

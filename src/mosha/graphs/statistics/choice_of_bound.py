@@ -71,7 +71,7 @@ def balanced_bound(values: Sequence[int], steps: Sequence[int], *, epsilon: floa
     """The index of the bound at which what a larger one adds falls to what its noise would cost a distribution.
 
     The arguments are those of `choose_bound`. Bound i adds up to g_i = max over j > i of (values_j - values_i) /
-    steps_j, which falls as bounds grow; noise that is averaged over neighbouring degrees grows like their square root:
+    steps_j, which falls as bounds grow; noise that is averaged over neighboring degrees grows like their square root:
     the bound is taken where g_i and BALANCE sqrt(steps_i) / noise cross.
 
     Guarantee:

@@ -126,7 +126,7 @@ def degree_distribution(unit: Unit, epsilon: float, *, count: int) -> Measuremen
 
     Units:
         Parts of all vertices. The error bar holds for all entries at once: with counts c_j within w and all vertices c
-        within v of the truth, c_j / c is within (w + v) / (c - v) of it. At node level neighbouring entries are
+        within v of the truth, c_j / c is within (w + v) / (c - v) of it. At node level neighboring entries are
         averaged first, a third of the degree to both sides, and above a bound that was chosen (not declared) the
         distribution is extrapolated (`distribution_tail`): what that bends and what the bound loses are not in the bar.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,19 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
-from mosha.core.number import positive
+from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.graphs.data.graph import AnyGraph
-from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, split_confidence, spread_event, widen
+from mosha.graphs.statistics.spread import (
+    SPREAD_SHARE,
+    Numbers,
+    draw_spread,
+    find_doubt,
+    picture,
+    read_width,
+    spread_event,
+)
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.noise import bernoulli_exp, geometric, uniform
 from mosha.noise.exponential import falls_below
@@ -35,7 +44,7 @@ class Rungs:
     """The ladder of one price: how steep it is, and how many integers each rung holds.
 
     Guarantee:
-        See `ladder.md`: with widths raised to `floor`, rung sizes of neighbours differ by a factor of at most
+        See `ladder.md`: with widths raised to `floor`, rung sizes of neighbors differ by a factor of at most
         `growth`, and the decay c satisfies c + ln(growth) <= epsilon.
 
     >>> from mosha.graphs.statistics.subgraphs import TriangleCount
@@ -89,18 +98,41 @@ class Rungs:
         below = sum(self.statistic.reach(raised, s) for s in range(rung))
         return below + 1 + place // 2 if place % 2 else -(below + 1 + place // 2)
 
-    def quantile(self, widths: tuple[int, ...], confidence: float) -> float:
-        """A half-width that the noise stays within with this confidence."""
-        length = 64
-        while True:
-            reaches = self.statistic.reaches(self.raise_to_floor(widths), length)
-            log_weight = np.log(np.maximum(reaches, 1e-300)) - float(self.decay) * np.arange(length)
-            if log_weight[-1] < log_weight.max() - 60 or length > 1 << 24:
-                break
-            length *= 2
-        weight = np.exp(log_weight - log_weight.max())
-        reached = np.searchsorted(np.cumsum(weight) / weight.sum(), confidence) + 1
-        return float(reaches[:reached].sum())
+    @cached_property
+    def laws(self) -> dict[int, tuple[Numbers, Numbers]]:
+        """Found laws of the noise, by the width of all parts."""
+        return {}
+
+    def find_law(self, width: int) -> tuple[Numbers, Numbers]:
+        """The last integer of each rung where all widths are this one, and the chance that the noise exceeds it."""
+        width = max(width, self.floor)
+        if width not in self.laws:
+            length = 64
+            while True:
+                reaches = self.statistic.reaches((width,) * self.statistic.parts, length)
+                log_weight = np.log(np.maximum(reaches, 1e-300)) - float(self.decay) * np.arange(length)
+                if log_weight[-1] < log_weight.max() - 60 or length > 1 << 24:
+                    break
+                length *= 2
+            left = np.cumsum(np.exp(log_weight - log_weight.max())[::-1])[::-1]
+            middle = float(np.exp(-log_weight.max())) / 2
+            tails = np.append(left[1:], 0.0) / (left[0] + middle)
+            self.laws[width] = np.append(-0.5, np.cumsum(reaches)), np.append(1.0, tails)
+        return self.laws[width]
+
+    def reach(self, width: int, doubt: float) -> float:
+        """A half-width that the noise at this width exceeds with a chance of `doubt` at most."""
+        ends, tails = self.find_law(width)
+        return math.ceil(float(np.interp(doubt, tails[::-1], ends[::-1])))
+
+    def exceed(self, width: int, bars: Numbers) -> Numbers:
+        """The chance that the noise at this width exceeds each of these half-widths."""
+        return np.asarray(np.interp(bars, *self.find_law(width)))
+
+
+@lru_cache(maxsize=256)
+def _find_doubt(statistic: SubgraphCount, epsilon: float, share: float, confidence: float) -> float:
+    return find_doubt(Rungs(statistic, epsilon), statistic.cap, share, confidence)
 
 
 def _logarithm_up(more: Fraction) -> Fraction:
@@ -152,8 +184,8 @@ def ladder(statistic: SubgraphCount, *, unit: Unit, epsilon: float) -> Measureme
         return {"value": min(max(noisy, 0), statistic.most), "spread": draw_spread(widths, share, rng)}, state
 
     def error(confidence: float, answer: object) -> float:
-        of_width, of_noise = split_confidence(confidence)
-        return rungs.quantile(widen(answer, statistic, share, of_width), of_noise)
+        doubt = _find_doubt(statistic, rest, share, strict_probability("confidence", confidence))
+        return rungs.reach(read_width(answer, statistic.cap), doubt)
 
     return Measurement(
         unit=unit,

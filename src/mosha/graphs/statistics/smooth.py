@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx, Pure
 from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
-from mosha.core.number import positive, probability
+from mosha.core.number import positive, probability, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.graphs.data.graph import AnyGraph
-from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, split_confidence, spread_event, widen
+from mosha.graphs.statistics.spread import (
+    SPREAD_SHARE,
+    Numbers,
+    draw_spread,
+    find_doubt,
+    picture,
+    read_width,
+    spread_event,
+)
 from mosha.graphs.statistics.subgraphs import SubgraphCount
-from mosha.mechanisms.error_bars import laplace_width
+from mosha.mechanisms.error_bars import find_laplace_width
 from mosha.mechanisms.smooth_sensitivity import LEAST_SCALE, smooth_bound
 from mosha.noise import LARGEST_SCALE
-from mosha.noise.cauchy import cauchy_width, discrete_cauchy
+from mosha.noise.cauchy import discrete_cauchy, find_cauchy_width
 from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["dilation_delta", "largest_decay", "smooth"]
@@ -59,6 +71,48 @@ def largest_decay(shift: float, epsilon: float, delta: float) -> float:
     return low
 
 
+@dataclass(frozen=True)
+class Scales:
+    """Noise by the width of a graph: Laplace's, or Cauchy's (heavy), scaled to the smooth sensitivity.
+
+    Guarantee:
+        See `smooth.md`: the scale is smooth in the graph. It grows with the width, and so does the noise.
+    """
+
+    statistic: SubgraphCount
+    shift: float
+    decay: float
+    heavy: bool
+
+    def scale(self, widths: tuple[int, ...]) -> Fraction:
+        """The scale of the noise, in subgraphs."""
+        length = min(self.statistic.cap + 1, math.ceil(64 / self.decay) + 1)
+        bound = smooth_bound(self.statistic.reaches(widths, length), self.decay * _HAIR)  # type: ignore[arg-type]
+        least = max(Fraction(bound), Fraction(self.statistic.reach(widths, 0)))
+        return max(least / Fraction(self.shift), Fraction(LEAST_SCALE))
+
+    def find_scale(self, width: int) -> float:
+        """The scale where all widths are this one."""
+        return float(self.scale((width,) * self.statistic.parts))
+
+    def reach(self, width: int, doubt: float) -> float:
+        """A half-width that the noise at this width exceeds with a chance of `doubt` at most."""
+        wide = self.find_scale(width)
+        return find_cauchy_width(wide, doubt) if self.heavy else float(find_laplace_width(wide, doubt))
+
+    def exceed(self, width: int, bars: Numbers) -> Numbers:
+        """The chance that the noise at this width exceeds each of these half-widths, or a little more."""
+        wide = self.find_scale(width)
+        if self.heavy:
+            return np.asarray(2 / math.pi * np.arctan2(wide, bars - 1))
+        return np.asarray(2 * np.exp(-(np.floor(bars) + 1) / wide) / (1 + math.exp(-1 / wide)))
+
+
+@lru_cache(maxsize=256)
+def _find_doubt(noise: Scales, share: float, confidence: float) -> float:
+    return find_doubt(noise, noise.statistic.cap, share, confidence)
+
+
 def smooth(
     statistic: SubgraphCount, *, unit: Unit, epsilon: float, delta: float, dilation: float = DILATION
 ) -> Measurement:
@@ -89,23 +143,19 @@ def smooth(
     if decay < 2.0**-22 or statistic.global_sensitivity / shift > LARGEST_SCALE:
         raise InvalidParameter("graphs.smooth_noise_too_large", parameter="epsilon")
 
-    def scale(widths: tuple[int, ...]) -> Fraction:
-        length = min(statistic.cap + 1, math.ceil(64 / decay) + 1)
-        bound = smooth_bound(statistic.reaches(widths, length), decay * _HAIR)  # type: ignore[arg-type]
-        return max(max(Fraction(bound), Fraction(statistic.reach(widths, 0))) / Fraction(shift), Fraction(LEAST_SCALE))
+    noise_of = Scales(statistic, shift, decay, heavy=not delta)
 
     def step(state: object, data: AnyGraph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         exact, widths = statistic.evaluate(data), statistic.widths(data)
-        wide = scale(widths)
+        wide = noise_of.scale(widths)
         noise = int(unbounded_laplace(wide, 1, rng=rng)[0]) if delta else discrete_cauchy(wide, rng=rng)
         value = min(max(exact + noise, 0), statistic.most)
         return {"value": value, "spread": draw_spread(widths, share, rng)}, state
 
     def error(confidence: float, answer: object) -> float:
-        of_width, of_noise = split_confidence(confidence)
-        wide = float(scale(widen(answer, statistic, share, of_width)))
-        return float(laplace_width(wide, of_noise)) if delta else cauchy_width(wide, of_noise)
+        doubt = _find_doubt(noise_of, share, strict_probability("confidence", confidence))
+        return noise_of.reach(read_width(answer, statistic.cap), doubt)
 
     return Measurement(
         unit=unit,

@@ -45,7 +45,7 @@ def check_unit(unit: object) -> Unit:
     """An Edge or a Node that comes or goes."""
     if not isinstance(unit, Edge | Node):
         raise InvalidParameter("graphs.unit_of_graph", parameter="unit")
-    if unit.neighbours is not Neighbors.ADD_REMOVE:
+    if unit.neighbors is not Neighbors.ADD_REMOVE:
         raise InvalidParameter("graphs.neighbors_of_graphs", parameter="unit")
     return unit
 

@@ -24,12 +24,12 @@ class SubgraphCount:
     """A count f with widths w_1, ..., w_j of the graph that say how far one edge moves it.
 
     Guarantee:
-        With r = `order` and cap = n - 2, put A_s(G) = sum over i of C(min(w_i + s, cap), r). For neighbours G, G' (one
+        With r = `order` and cap = n - 2, put A_s(G) = sum over i of C(min(w_i + s, cap), r). For neighbors G, G' (one
         edge more or less) |f(G) - f(G')| <= min(A_0(G), A_0(G')), and no w_i changes by more than 1; hence A_s(G) <=
         A_(s+1)(G'). Each kind of count proves the first two; the third follows as C(x, r) grows with x.
 
     Units:
-        Counts of subgraphs; widths are degrees or numbers of common neighbours.
+        Counts of subgraphs; widths are degrees or numbers of common neighbors.
     """
 
     vertices: int
@@ -91,11 +91,11 @@ class SubgraphCount:
 
 @dataclass(frozen=True)
 class TriangleCount(SubgraphCount):
-    """Triangles; the width is the largest number a of common neighbours over all pairs of vertices.
+    """Triangles; the width is the largest number a of common neighbors over all pairs of vertices.
 
     Guarantee:
-        Adding or removing the edge ij changes the count by the common neighbours of i and j, which do not depend on
-        that edge: at most a(G) and at most a(G'). One edge ik changes the common neighbours of a pair (i, j) by one at
+        Adding or removing the edge ij changes the count by the common neighbors of i and j, which do not depend on
+        that edge: at most a(G) and at most a(G'). One edge ik changes the common neighbors of a pair (i, j) by one at
         most, so a by one at most.
 
     >>> from mosha.graphs.data.graph import Graph
@@ -120,7 +120,7 @@ class TriangleCount(SubgraphCount):
         return int(self.check_graph(graph).triangles)
 
     def widths(self, graph: AnyGraph) -> tuple[int, ...]:
-        return (int(graph.most_common_neighbours),)
+        return (int(graph.most_common_neighbors),)
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,14 @@ from mosha.graphs.data.graph import Graph
 from mosha.graphs.data.louvain import find_communities
 from mosha.mechanisms import permute_and_flip
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.noise import permute_and_flip_choice
+from mosha.noise import permute_and_flip_choices
 from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["PartitionScores", "best_partition", "communities", "group_counts"]
 
 GROUPS = 200
 MOST_COMMUNITIES = 64
+VERTICES_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,11 @@ def _choose_communities(graph: Any, label: NDArray[np.int64], epsilon: float, rn
     known = int(label.max()) + 1
     if known == 1:
         return label
-    sources = np.repeat(np.arange(graph.vertices), graph.degrees)
-    scores = np.bincount(sources * known + label[graph.ends], minlength=graph.vertices * known).reshape(-1, known)
-    scale = 1 / Fraction(epsilon)
-    return np.array([permute_and_flip_choice(row.astype(np.int64), scale, rng=rng) for row in scores], np.int64)
+    scale, chosen = 1 / Fraction(epsilon), np.empty(graph.vertices, np.int64)
+    for first in range(0, graph.vertices, VERTICES_AT_ONCE):
+        starts = graph.starts[first : first + VERTICES_AT_ONCE + 1]
+        some = len(starts) - 1
+        places = np.repeat(np.arange(some) * known, np.diff(starts)) + label[graph.ends[starts[0] : starts[-1]]]
+        scores = np.bincount(places, minlength=some * known).reshape(some, known)
+        chosen[first : first + some] = permute_and_flip_choices(scores, scale, rng=rng)
+    return chosen

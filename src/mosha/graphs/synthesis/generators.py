@@ -19,6 +19,8 @@ LOCAL_OVER_GLOBAL = 1.15
 FITTING = 0.9995
 """The part of the edges that must find a place."""
 
+CODES_AT_ONCE = 2**20
+
 
 def round_degrees(degrees: NDArray[np.float64], edges: float, generator: np.random.Generator) -> Integers:
     """Whole degrees near the given ones, in sum twice the number of edges."""
@@ -52,33 +54,46 @@ def match_stubs(stubs: Integers, taken: Integers, vertices: int, generator: np.r
     """
     found = np.zeros(0, np.int64)
     known = np.sort(taken)  # and what is found: kept in order, so that a round sorts what is new alone
-    loose = generator.permutation(np.repeat(np.arange(vertices), stubs))
+    loose = np.repeat(np.arange(vertices, dtype=np.int32), stubs)
     for attempt in range(ROUNDS):
         if loose.size < 2:
             break
-        pairs = loose[: loose.size // 2 * 2].reshape(-1, 2)
-        low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
-        codes = low * vertices + high
-        first = np.zeros(len(codes), np.bool_)
-        first[np.unique(codes, return_index=True)[1]] = True
-        good = first & (low != high) & ~_is_among(codes, known)
-        fresh = np.sort(codes[good])
+        generator.shuffle(loose)
+        codes = _code_pairs(loose[: loose.size // 2 * 2].reshape(-1, 2), vertices)
+        codes.sort()
+        bad = _find_unfit(codes, known, vertices)
+        fresh, back = codes[~bad], codes[bad]
+        del codes, bad
         found, known = np.concatenate([found, fresh]), np.insert(known, np.searchsorted(known, fresh), fresh)
-        again = pairs[~good].ravel()
-        if attempt % 3 == 2 and again.size and found.size:  # let some kept edges go, so that others can be made
-            back = generator.random(found.size) < min(0.5, again.size / found.size)
-            freed, found = found[back], found[~back]
+        if attempt % 3 == 2 and back.size and found.size:  # let some kept edges go, so that others can be made
+            free = generator.random(found.size) < min(0.5, 2 * back.size / found.size)
+            freed, found = found[free], found[~free]
             known = np.delete(known, np.searchsorted(known, freed))
-            again = np.concatenate([again, freed // vertices, freed % vertices])
-        loose = generator.permutation(np.concatenate([again, loose[loose.size // 2 * 2 :]]))
+            back = np.concatenate([back, freed])
+        ends = np.concatenate([back // vertices, back % vertices]).astype(np.int32)
+        loose = np.concatenate([ends, loose[loose.size // 2 * 2 :]])
     return found
 
 
-def _is_among(codes: Integers, known: Integers) -> NDArray[np.bool_]:
-    if not known.size:
-        return np.zeros(len(codes), np.bool_)
-    places = np.minimum(np.searchsorted(known, codes), known.size - 1)
-    return np.asarray(known[places] == codes)
+def _code_pairs(pairs: NDArray[np.int32], vertices: int) -> Integers:
+    """One number for each pair, the same in both orders."""
+    codes = np.minimum(pairs[:, 0], pairs[:, 1]).astype(np.int64)
+    codes *= vertices
+    codes += np.maximum(pairs[:, 0], pairs[:, 1])
+    return codes
+
+
+def _find_unfit(codes: Integers, known: Integers, vertices: int) -> NDArray[np.bool_]:
+    """Which of some sorted pairs are loops, repetitions, or known: slice by slice, so that little memory is needed."""
+    unfit = np.zeros(len(codes), np.bool_)
+    unfit[1:] = codes[1:] == codes[:-1]
+    for first in range(0, len(codes), CODES_AT_ONCE):
+        some = codes[first : first + CODES_AT_ONCE]
+        bad = some % (vertices + 1) == 0  # a loop at v has the code v (vertices + 1)
+        if known.size:
+            bad |= known[np.minimum(np.searchsorted(known, some), known.size - 1)] == some
+        unfit[first : first + CODES_AT_ONCE] |= bad
+    return unfit
 
 
 def _blocks(degrees: Integers, order: Integers) -> list[Integers]:
@@ -112,7 +127,9 @@ def _assemble(degrees: Integers, blocks: list[Integers], chance: float, generato
     ends = np.concatenate([inside // n, inside % n])
     excess = np.maximum(degrees - np.bincount(ends, minlength=n), 0)
     codes = np.concatenate([inside, match_stubs(excess, inside, n, generator)])
-    return Graph.of(np.stack([codes // n, codes % n], axis=1), vertices=n)
+    pairs = np.empty((len(codes), 2), np.int32)
+    pairs[:, 0], pairs[:, 1] = codes // n, codes % n
+    return Graph.of(pairs, vertices=n)
 
 
 def clustered_graph(degrees: Integers, triangles: float, generator: np.random.Generator) -> Graph:
@@ -141,4 +158,5 @@ def clustered_graph(degrees: Integers, triangles: float, generator: np.random.Ge
             fits = graph.triangles <= goal and graph.edge_count >= enough
             low, high = (level, high) if fits else (low, level)
             best = graph if fits else best
+            del graph  # before the next one is made
     return rewire(best, round(goal), generator)

@@ -23,10 +23,12 @@ Array = NDArray[Any]
 PATIENCE = 40
 """Proposals for each edge before the goal is given up."""
 
+PROPOSALS_AT_ONCE = 2**20
+
 
 @njit(cache=True)
 def _count_common(starts: Array, ends: Array, mark: Array, stamp: int, u: int, v: int) -> Any:
-    """How many neighbours u and v share; rows are not sorted."""
+    """How many neighbors u and v share; rows are not sorted."""
     if starts[u + 1] - starts[u] > starts[v + 1] - starts[v]:
         u, v = v, u
     for i in range(starts[u], starts[u + 1]):
@@ -66,7 +68,7 @@ def _exchange(starts: Array, ends: Array, u: int, x: int, w: int, y: int) -> Non
 
 @njit(cache=True)
 def _proposal(starts: Array, ends: Array, picks: Array, closing: object) -> Any:
-    """Two edges ux and wy to become uw and xy; where triangles are wanted, u and w share a neighbour."""
+    """Two edges ux and wy to become uw and xy; where triangles are wanted, u and w share a neighbor."""
     first = picks[0] % len(ends)
     v = ends[first]
     row, size = starts[v], starts[v + 1] - starts[v]
@@ -89,7 +91,7 @@ def _exchange_edges(starts: Array, ends: Array, now: int, goal: int, drawn: Arra
         if u in (w, y) or x in (w, y) or _are_joined(starts, ends, u, w) or _are_joined(starts, ends, x, y):
             continue
         lost = _count_common(starts, ends, mark, stamp, u, x)
-        _replace(starts, ends, u, x, u)  # a loop stands where no edge is: it is nobody's common neighbour
+        _replace(starts, ends, u, x, u)  # a loop stands where no edge is: it is nobody's common neighbor
         _replace(starts, ends, x, u, x)
         lost += _count_common(starts, ends, mark, stamp + 1, w, y)
         _replace(starts, ends, w, y, w)
@@ -110,7 +112,7 @@ def _exchange_edges(starts: Array, ends: Array, now: int, goal: int, drawn: Arra
 
 @njit(cache=True)
 def _count_shared_without_loops(starts: Array, ends: Array, mark: Array, stamp: int, u: int, v: int) -> Any:
-    """Common neighbours of two vertices whose rows may hold themselves."""
+    """Common neighbors of two vertices whose rows may hold themselves."""
     for i in range(starts[u], starts[u + 1]):
         if ends[i] != u:
             mark[ends[i]] = stamp
@@ -134,8 +136,9 @@ def rewire(graph: Graph, triangles: int, generator: np.random.Generator) -> Grap
     batch = max(1000, graph.edge_count)
     for _ in range(PATIENCE):
         before = now
-        drawn = generator.integers(0, 1 << 62, (batch, 5))
-        now = int(_exchange_edges(starts, ends, now, int(triangles), drawn))
+        for first in range(0, batch, PROPOSALS_AT_ONCE):
+            drawn = generator.integers(0, 1 << 62, (min(batch - first, PROPOSALS_AT_ONCE), 5))
+            now = int(_exchange_edges(starts, ends, now, int(triangles), drawn))
         if now == triangles or abs(now - before) < 1e-5 * max(triangles, 1):
             break
     sources = np.repeat(np.arange(graph.vertices, dtype=np.int32), graph.degrees)

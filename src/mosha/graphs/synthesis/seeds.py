@@ -1,4 +1,4 @@
-"""Influential vertices: a few whose neighbourhoods together cover the most, chosen one after the other."""
+"""Influential vertices: a few whose neighborhoods together cover the most, chosen one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["coverage", "greedy_seeds", "seeds"]
 
 
 def _gains(graph: Graph, covered: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each vertex how many vertices it and its neighbours would newly cover."""
+    """For each vertex how many vertices it and its neighbors would newly cover."""
     fresh = np.append(0, np.cumsum(~covered[graph.ends]))
     gains: NDArray[np.int64] = fresh[graph.starts[1:]] - fresh[graph.starts[:-1]] + ~covered
     return gains
@@ -30,7 +30,7 @@ def _gains(graph: Graph, covered: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 def _cover(graph: Graph, covered: NDArray[np.bool_], vertex: int) -> None:
     covered[vertex] = True
-    covered[graph.neighbours(vertex)] = True
+    covered[graph.neighbors(vertex)] = True
 
 
 def coverage(graph: Graph, chosen: Any) -> int:

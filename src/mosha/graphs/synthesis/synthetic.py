@@ -58,8 +58,10 @@ def synthetic(unit: Unit, epsilon: float, *, count: int, kind: SyntheticGraph = 
 
 def _sort_pairs(answer: dict[str, object]) -> dict[str, Any]:
     """The pairs as a set, smaller end first and sorted: the order in which they were made may follow the edges."""
-    pairs = np.sort(np.asarray(answer["value"], np.int64).reshape(-1, 2), axis=1)
-    codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
+    pairs = np.asarray(answer["value"]).reshape(-1, 2)
+    codes = np.minimum(pairs[:, 0], pairs[:, 1]).astype(np.int64) << 32
+    codes |= np.maximum(pairs[:, 0], pairs[:, 1])
+    codes = np.unique(codes)
     return {**answer, "value": np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1)}
 
 
@@ -78,7 +80,7 @@ def _clustered_model(unit: Edge, epsilon: float, count: int) -> Measurement:
         degrees, triangles, size = (part.step(None, data, ask, rng)[0] for part in parts)
         generator = _generator(rng)
         graph = clustered_graph(round_degrees(degrees, size, generator), triangles["value"], generator)
-        shuffled = generator.permutation(count)[graph.pairs()]
+        shuffled = generator.permutation(count).astype(np.int32)[graph.pairs()]
         return {"value": shuffled, "edges": size, "triangles": triangles["value"]}, state
 
     event = parts[0].event + parts[1].event + parts[2].event

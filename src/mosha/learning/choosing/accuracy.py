@@ -67,7 +67,7 @@ class Correct:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         """How far one unit moves it, in grid steps."""
         rows, count = rows_per_unit(unit), len(self.models)
-        if unit.neighbours is Neighbors.ADD_REMOVE:
+        if unit.neighbors is Neighbors.ADD_REMOVE:
             return Sensitivity(
                 l0=count, l1=count * rows, l2=root_up(count * rows**2), linf=rows, span=rows, monotone=True
             )

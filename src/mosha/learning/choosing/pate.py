@@ -63,7 +63,7 @@ class Votes:
         reached = unit.at_most if isinstance(unit, Row) else 1
         if not isinstance(unit, Person):
             rows_per_unit(unit)  # refuses units that own no rows
-        reached *= 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
+        reached *= 2 if unit.neighbors is Neighbors.REPLACE_ONE else 1
         return Sensitivity(
             l0=min(2 * reached, len(self.classes)),
             l1=2 * reached,

@@ -2,7 +2,7 @@
 
 The inner product of two windows is a sum over the kernel of inner products between places, and windows that overlap
 share these: they are worked out once for all pairs of places. Two windows that both move by one place go down a
-diagonal of that matrix, where neighbours are as many entries apart as the matrix is wide, and one more.
+diagonal of that matrix, where neighbors are as many entries apart as the matrix is wide, and one more.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class Descent:
 
     def sensitivity(self, unit: Unit) -> int:
         """How far one unit moves the sum of gradients, in steps: `linear_descent.md`, lemma 2."""
-        replaced = unit.neighbours is Neighbors.REPLACE_ONE
+        replaced = unit.neighbors is Neighbors.REPLACE_ONE
         return self.clip_steps * RADIUS * rows_per_unit(unit) * (2 if replaced else 1)
 
     def measurement(
@@ -188,7 +188,7 @@ class Descent:
 
     def _sampled_price(self, unit: Unit, budget: dict[str, float | None]) -> tuple[float, Event]:
         """The same for steps with Poisson samples."""
-        if isinstance(unit, Person) or rows_per_unit(unit) > 1 or unit.neighbours is Neighbors.REPLACE_ONE:
+        if isinstance(unit, Person) or rows_per_unit(unit) > 1 or unit.neighbors is Neighbors.REPLACE_ONE:
             raise InvalidParameter("learning.rate_of_examples", parameter="rate")
         epsilon, delta = budget["epsilon"], budget["delta"]
         if find_given(epsilon=epsilon, rho=budget["rho"], mu=budget["mu"]) != "epsilon" or delta is None:

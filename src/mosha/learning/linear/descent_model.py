@@ -15,6 +15,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.options import LossName
 from mosha.core.randomness import Rng
 from mosha.core.unit import Example, Unit
+from mosha.exact.bounding import count_width
 from mosha.learning.linear.descent import Descent, Floats, logits_of
 from mosha.learning.linear.estimator import Estimator
 from mosha.learning.linear.losses import LOGIT
@@ -162,11 +163,12 @@ class DescentClassifier(DescentModel):
         return float((label_codes(self.predict(X), self._labels()) == codes)[codes >= 0].mean())
 
 
-def count_features(X: Any) -> int:  # noqa: N803
-    shape = getattr(X, "shape", None) or np.shape(X)
-    if len(shape) != 2 or shape[1] < 1:
+def count_features(X: object) -> int:  # noqa: N803
+    """How many features each example has."""
+    width = count_width(X)
+    if width < 1:
         raise DataError("learning.features_of_each", parameter="X")
-    return int(shape[1])
+    return width
 
 
 def check_classes(classes: Sequence[object], exactly: int | None = None) -> tuple[Any, ...]:

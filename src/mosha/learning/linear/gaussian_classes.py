@@ -20,6 +20,7 @@ from mosha.exact.bounding import keep_at_most, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_vectors
 from mosha.exact.grid import sum_steps
 from mosha.exact.statistic import Sensitivity, Steps, root_up
+from mosha.learning.linear.descent_model import count_features
 from mosha.learning.linear.estimator import Estimator
 from mosha.learning.linear.rows import label_codes
 from mosha.mechanisms import gaussian
@@ -77,7 +78,7 @@ class ClassMoments:
         return tuple(range(self.coordinates))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
-        replaced = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
+        replaced = 2 if unit.neighbors is Neighbors.REPLACE_ONE else 1
         step = RADIUS**2 * 3 * rows_per_unit(unit) * replaced // 2
         l1 = int(root_up(self.coordinates * step**2))
         return Sensitivity(l0=self.coordinates, l1=l1, l2=float(step), linf=step, span=2 * step)
@@ -168,15 +169,13 @@ class GaussianClasses(Estimator):
         key: str | None = None,
     ) -> Self:
         """Pay from `account`, then learn."""
-        shape = np.shape(X)
-        if len(shape) != 2:
-            raise DataError("learning.row_of_each_example", parameter="X")
-        measurement = self.measurement(int(shape[1]))
+        features = count_features(X)
+        measurement = self.measurement(features)
         with account.open(measurement, key=key) as run:
             release = run.step((X, y) if persons is None else (X, y, persons))
         self.receipt_ = release.receipt
         sigma = float(np.ravel(measurement.forecast(0.6826894921370859))[0])  # one standard deviation
-        return self._repair_moments(release.value, int(shape[1]), sigma)
+        return self._repair_moments(release.value, features, sigma)
 
     def _repair_moments(self, table: Floats, features: int, sigma: float) -> Self:
         """Means and covariances that could be: symmetric, and with no spread below what noise alone makes."""

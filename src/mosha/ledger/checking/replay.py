@@ -159,7 +159,7 @@ class Replay:
             return False
         if of is None or (isinstance(terms.unit, Member) and terms.name == of):
             return True
-        return of in self._terms and self._terms[of].unit == Member(of=of, neighbours=terms.unit.neighbours)
+        return of in self._terms and self._terms[of].unit == Member(of=of, neighbors=terms.unit.neighbors)
 
     def _retire(self, entry: Entry, content: Content) -> None:
         self._require(entry, not self.accounts[content["account"]].retired, "ledger.wrong_retired_twice")

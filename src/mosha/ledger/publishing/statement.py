@@ -56,7 +56,7 @@ class Statement(Shown, StatementFacts):
             "account": self.account,
             "unit": terms.unit.to_dict(),
             "hidden": terms.unit.describe(),
-            "neighbours": str(terms.unit.neighbours),
+            "neighbors": str(terms.unit.neighbors),
             "promise": self.promise.to_dict(),
             "rule": terms.rule.to_dict(),
             "measure": terms.rule.measure,
@@ -131,7 +131,7 @@ class Statement(Shown, StatementFacts):
         spent, limit = rule.amount_of(self.balance.spent, self.balance.way), rule.amount_limit
         yield "promise", say("ledger.fact_promise", language, promise=str(self.promise))
         yield "hidden", say("ledger.fact_hidden", language, unit=terms.unit.describe(language))
-        yield "neighbours", str(terms.unit.neighbours)
+        yield "neighbors", str(terms.unit.neighbors)
         if terms.size is not None:
             yield "size", say("ledger.fact_size", language, size=f"{terms.size:,}")
         if terms.unit.of not in (None, self.account):

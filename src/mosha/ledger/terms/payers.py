@@ -58,7 +58,7 @@ def ancestry(name: str) -> list[str]:
 
 def check_disjoint(unit: Unit) -> None:
     """Refuse to call blocks disjoint where one unit can lie in two of them."""
-    if unit.neighbours is not Neighbors.ADD_REMOVE:
+    if unit.neighbors is not Neighbors.ADD_REMOVE:
         raise InvalidParameter("ledger.disjoint_replaced", parameter="disjoint_blocks")
     if isinstance(unit, Row) and unit.at_most > 1:
         raise InvalidParameter("ledger.disjoint_rows", parameter="disjoint_blocks")

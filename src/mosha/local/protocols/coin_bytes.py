@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.randomiser import compiled_loops
+from mosha.local.protocols.randomizer import compiled_loops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import bytes_for, pack, unpack
+from mosha.local.protocols.randomizer import bytes_for, pack, unpack
 
 if TYPE_CHECKING:
     import numpy as np

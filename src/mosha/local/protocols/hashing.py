@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import bytes_for
+from mosha.local.protocols.randomizer import bytes_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,7 +139,7 @@ class LocalHashing(Protocol):
 def _parts(reports: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
     import numpy as np
 
-    from mosha.local.protocols.randomiser import unpack
+    from mosha.local.protocols.randomizer import unpack
 
     seeds = np.ascontiguousarray(reports[:, :8]).view("<u4")
     return seeds[:, 0].astype(np.uint32), seeds[:, 1].astype(np.uint32), unpack(reports[:, 8:])

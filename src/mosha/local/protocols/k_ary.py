@@ -11,7 +11,7 @@ from mosha.core.events import RandomizedResponse
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import bytes_for, draw_in_blocks, pack, unpack
+from mosha.local.protocols.randomizer import bytes_for, draw_in_blocks, pack, unpack
 
 if TYPE_CHECKING:
     import numpy as np

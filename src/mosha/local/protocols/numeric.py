@@ -11,7 +11,7 @@ from mosha.core.options import MeanMethod, choose
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
-from mosha.local.protocols.randomiser import Randomiser, pack, unpack
+from mosha.local.protocols.randomizer import Randomizer, pack, unpack
 from mosha.local.protocols.window import Window
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ METHODS: tuple[MeanMethod, ...] = get_args(MeanMethod)
 
 
 @dataclass(frozen=True)
-class Numeric(Randomiser):
+class Numeric(Randomizer):
     """A number between 0 and 1: by a window with probability windows / 65536, else by one of the two ends.
 
     Guarantee:
@@ -163,7 +163,7 @@ def _second_moment(window: Window, at: int, slope: float, start: float, odds: Od
 
 
 def numeric_by_name(method: MeanMethod, epsilon: float) -> Numeric:
-    """The randomiser of that name: "hybrid" (Wang et al. 2019), "piecewise" or "duchi".
+    """The randomizer of that name: "hybrid" (Wang et al. 2019), "piecewise" or "duchi".
 
     >>> round(worst_variance(numeric_by_name("hybrid", 1.0)), 3)
     4.289
@@ -177,6 +177,6 @@ def numeric_by_name(method: MeanMethod, epsilon: float) -> Numeric:
     return Numeric(epsilon, round(_COINS * -math.expm1(-epsilon / 2)) if epsilon > 0.6099 else 0)
 
 
-def worst_variance(randomiser: Numeric) -> float:
+def worst_variance(randomizer: Numeric) -> float:
     """The largest variance of one report of a number between -1 and 1: at an end or in the middle."""
-    return 4 * max(randomiser.variance_at(value) for value in (0.0, 0.5, 1.0))
+    return 4 * max(randomizer.variance_at(value) for value in (0.0, 0.5, 1.0))

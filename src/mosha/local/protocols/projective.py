@@ -14,7 +14,7 @@ from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.points import count_points
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import bytes_for, pack, unpack
+from mosha.local.protocols.randomizer import bytes_for, pack, unpack
 
 if TYPE_CHECKING:
     import numpy as np

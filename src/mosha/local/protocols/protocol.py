@@ -11,7 +11,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.local.protocols.odds import Odds
-from mosha.local.protocols.randomiser import Randomiser
+from mosha.local.protocols.randomizer import Randomizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +23,8 @@ LARGEST_SIZE = 1 << 22
 
 
 @dataclass(frozen=True)
-class Protocol(Randomiser):
-    """A randomiser of one of `size` values (0, 1, ...) whose reports each support some of them.
+class Protocol(Randomizer):
+    """A randomizer of one of `size` values (0, 1, ...) whose reports each support some of them.
 
     A report supports the true value with probability `truth`, and each other value with probability `lie`. Then
 

@@ -12,7 +12,7 @@ from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_subset, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import compiled_loops, draw_in_blocks
+from mosha.local.protocols.randomizer import compiled_loops, draw_in_blocks
 from mosha.local.protocols.unary import bit_counts, padding_clear
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import draw_in_blocks
+from mosha.local.protocols.randomizer import draw_in_blocks
 
 if TYPE_CHECKING:
     import numpy as np

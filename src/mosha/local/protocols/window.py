@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below
-from mosha.local.protocols.randomiser import Randomiser, bytes_for, pack, unpack
+from mosha.local.protocols.randomizer import Randomizer, bytes_for, pack, unpack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ _STEP = 1 << 32
 
 
 @dataclass(frozen=True)
-class Window(Randomiser):
+class Window(Randomizer):
     """One of `outputs` cells; `length` of them in a row, which slide with the value, are e^epsilon times likelier.
 
     Guarantee:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError
 from mosha.core.unit import Neighbors, Person, Unit
-from mosha.exact.bounding import keep_at_most, rows_per_unit, to_array, to_numbers
+from mosha.exact.bounding import count_width, keep_at_most, rows_per_unit, to_array, to_numbers
 from mosha.exact.statistic import Sensitivity, Steps, root_up
 
 __all__ = [
@@ -91,7 +91,7 @@ class RowSums(ABC):
 
 def make_sensitivity(sums: RowSums, rows: int, unit: Unit) -> Sensitivity:
     """What one unit with so many examples does to the sums."""
-    times = rows * (2 if unit.neighbours is Neighbors.REPLACE_ONE else 1)
+    times = rows * (2 if unit.neighbors is Neighbors.REPLACE_ONE else 1)
     largest = int(root_up(sums.longest_square * times**2)) + 1
     l1 = sums.longest * times
     return Sensitivity(
@@ -129,10 +129,7 @@ def feature_names(features: object) -> tuple[str, ...] | None:
 
 def count_columns(features: object) -> int:
     """How many features each example has: the shape of the data, which is public."""
-    try:
-        shape = getattr(features, "shape", None) or np.shape(features)  # type: ignore[call-overload]
-    except ValueError:  # lists of different lengths
-        shape = ()
-    if len(shape) != 2 or shape[1] < 1:
+    width = count_width(features)
+    if width < 1:
         raise DataError("models.features_of_each", parameter="X")
-    return int(shape[1])
+    return width

@@ -144,5 +144,5 @@ def device_part(survey: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     top, bottom = survey["odds"]
     tag = made.report(made.values[0])[0]  # type: ignore[attr-defined]
-    parts = {"size": len(values), "top": str(top), "bottom": str(bottom), "width": made.randomiser.width, "tag": tag}
+    parts = {"size": len(values), "top": str(top), "bottom": str(bottom), "width": made.randomizer.width, "tag": tag}
     return parts | {"values": values}

@@ -20,7 +20,7 @@ from mosha.server.pages.paying import choose_payer, find_again, key_of, list_pay
 from mosha.server.pages.site import PAGE, Data, Visit, write_plainly
 from mosha.server.people.principals import find_principal
 
-__all__ = ["PRICES", "ROUTES", "forecast_rows"]
+__all__ = ["PRICES", "ROUTES", "find_rest", "forecast_rows"]
 
 PRICES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _ROWS = 1000.0
@@ -160,14 +160,20 @@ def _change_price(visit: Visit, name: str, sql: str, asked: Data, epsilon: float
 
 
 def _rest(visit: Visit, name: str, sql: str, asked: Data, payer: Data | None) -> Data | None:
-    """The same question for the most that a grant pays which counts in epsilon: what is left, or what one may cost."""
+    """The same question for the most that a grant pays, one click away."""
+    epsilon = find_rest(payer, asked["epsilon"])
+    if epsilon is None:
+        return None
+    return {"epsilon": epsilon, "link": _change_price(visit, name, sql, asked, epsilon)}
+
+
+def find_rest(payer: Data | None, wanted: float) -> float | None:
+    """The most that a grant pays which counts in epsilon: what is left, or what one may cost; None if it suffices."""
     if payer is None or not payer["budget"] or payer["budget"]["measure"] != "epsilon":
         return None
     most = payer["most_per_question"]
     epsilon = math.floor(min(payer["room"], payer["room"] if most is None else most) * 1e6) / 1e6
-    if not _LEAST <= epsilon < asked["epsilon"]:
-        return None
-    return {"epsilon": epsilon, "link": _change_price(visit, name, sql, asked, epsilon)}
+    return epsilon if _LEAST <= epsilon < wanted else None
 
 
 def forecast_rows(forecast: Data) -> list[Data]:
@@ -232,9 +238,28 @@ def show_request(visit: Visit) -> Response:
         arrow=find_spec("pyarrow") is not None,
         png=find_spec("matplotlib") is not None,
         asker=find_principal(visit.service.database, found["principal"])["name"],
-        again=_link(found["dataset"], sql, found["price"].get("epsilon", 0.1), _find_key(found)[1]),
+        again=_ask_similarly(found),
         factor=math.exp(min(50.0, found["price"].get("epsilon", found["cost"]))),
     )
+
+
+def _ask_similarly(found: Data) -> str:
+    """The page on which a question was asked, filled in as it was."""
+    question, price = found["question"], found["price"]
+    if question.get("sql"):
+        return _link(found["dataset"], question["sql"], price.get("epsilon", 0.1), _find_key(found)[1])
+    plan = question.get("plan", {})
+    if "graph" in plan:
+        options = plan.get("options") or {}
+        typed = {"graph": plan["graph"], "number": options.get("leaves", options.get("k"))}
+    elif "synthesize" in plan:
+        typed = {"columns": plan["synthesize"].get("columns", ()), "rows": plan["synthesize"].get("rows")}
+        typed["delta"] = price.get("delta")
+    else:
+        return ""
+    typed["epsilon"] = price.get("epsilon")
+    words = urlencode({name: value for name, value in typed.items() if value is not None}, doseq=True)
+    return f"/ask/{found['dataset']}/{'graph' if 'graph' in plan else 'table'}?{words}"
 
 
 def table_of(answer: Data, level: str) -> Data:
@@ -258,7 +283,10 @@ def _first_number(visit: Visit) -> tuple[Data, Data]:
     shown = table_of(visit.do("readAnswer", path=visit.path), "0.95")
     if not shown["numbers"]:
         raise NotFound("server.not_found")
-    return shown, shown["numbers"][0]
+    number = shown["numbers"][0]
+    plan = visit.do("readRequest", path=visit.path)["question"].get("plan", {})
+    title = visit.say(f"graph_asks_{number['name']}") if plan.get("graph") == number["name"] else number["name"]
+    return shown, number | {"name": title}
 
 
 def download_png(visit: Visit) -> Response:

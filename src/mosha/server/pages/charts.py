@@ -11,7 +11,7 @@ from html import escape
 
 from markupsafe import Markup
 
-__all__ = ["axis", "bar_row", "curves", "dots", "gauge", "picture", "reach"]
+__all__ = ["axis", "bar_row", "curves", "dots", "gauge", "key", "picture", "reach"]
 
 
 def _svg(body: str, *, view: str, kind: str, title: str = "", stretch: bool = False) -> Markup:
@@ -20,16 +20,20 @@ def _svg(body: str, *, view: str, kind: str, title: str = "", stretch: bool = Fa
     return Markup(f'<svg class="{kind}" viewBox="{view}"{ratio}{named}>{body}</svg>')  # noqa: S704
 
 
-def gauge(spent: float, limit: float, more: float = 0.0, title: str = "") -> Markup:
-    """What is spent of a limit, and what one more question would take."""
+def gauge(spent: float, limit: float, more: float = 0.0, title: str = "", mark: float | None = None) -> Markup:
+    """What is spent of a limit, what one more question would take, and a mark at a part of the limit."""
     if not limit or not math.isfinite(limit):
         return Markup("")
     used = min(1.0, max(0.0, spent / limit)) * 200
+    if mark is not None:
+        more = min(more, max(0.0, mark - spent))
     next_one = min(200 - used, max(0.0, more / limit * 200))
     body = '<rect class="track" width="200" height="8"/>'
     body += f'<rect class="used" width="{used:.2f}" height="8"/>'
     if next_one:
         body += f'<rect class="next" x="{used:.2f}" width="{next_one:.2f}" height="8"/>'
+    if mark is not None and mark < limit:
+        body += f'<rect class="mark" x="{mark / limit * 200 - 0.4:.2f}" width="0.8" height="8"/>'
     return _svg(body, view="0 0 200 8", kind="gauge", title=title, stretch=True)
 
 
@@ -103,6 +107,10 @@ def _ticks(low: float, high: float, *, logarithmic: bool) -> list[float]:
     return [step * place for place in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
+def _write_tick(tick: float) -> str:
+    return f"{tick:g}".replace("-", "−")  # noqa: RUF001  (a minus is as wide as the figures)
+
+
 def curves(
     lines: Sequence[tuple[str, Sequence[tuple[float, float]]]],
     *,
@@ -127,9 +135,9 @@ def curves(
     for tick in _ticks(y0, y1, logarithmic=log_y):
         y = place_y(tick)
         body += f'<line class="grid" x1="52" x2="452" y1="{y:.1f}" y2="{y:.1f}"/>'
-        body += f'<text class="tick" x="46" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>'
+        body += f'<text class="tick" x="46" y="{y + 4:.1f}" text-anchor="end">{_write_tick(tick)}</text>'
     for tick in _ticks(x0, x1, logarithmic=log_x):
-        body += f'<text class="tick" x="{place_x(tick):.1f}" y="234" text-anchor="middle">{tick:g}</text>'
+        body += f'<text class="tick" x="{place_x(tick):.1f}" y="234" text-anchor="middle">{_write_tick(tick)}</text>'
     body += f'<text class="label" x="470" y="256" text-anchor="end">{escape(across)}</text>'
     body += f'<text class="label" x="4" y="14">{escape(up)}</text>'
     for number, (name, line) in enumerate(lines):
@@ -138,6 +146,11 @@ def curves(
         if steps:
             body += f'<path class="line line-{number}" d="M{steps}"><title>{escape(name)}</title></path>'
     return _svg(body, view="0 0 474 264", kind="curves", title=title)
+
+
+def key(number: int) -> Markup:
+    """A short piece of a line of `curves`, as it stands in a legend: in its colour and with its dashes."""
+    return _svg(f'<path class="line line-{number}" d="M1 5H29"/>', view="0 0 30 10", kind="key")
 
 
 def picture(

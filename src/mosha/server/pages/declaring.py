@@ -137,6 +137,8 @@ def _read_declaration(visit: Visit) -> Any:
     sent = visit.read_field("upload").strip()
     if sent:
         visit.form = [("declaration", sent), *((name, value) for name, value in visit.form if name != "declaration")]
+    if not visit.read_field("declaration").strip():
+        raise BadRequest("server.field_missing", parameter="declaration")
     try:
         return json.loads(visit.read_field("declaration"))
     except (ValueError, RecursionError):

@@ -66,9 +66,19 @@ def _show_home(visit: Visit) -> Response:
         found["waiting"] = visit.do("listRequests", query={"state": "waiting"})["requests"]
         found["proposed"] = visit.do("listProposedPublications")["publications"]
     found["needs"] = _list_needs(visit, found)
+    found["people"] = visit.read_names(one["principal"] for one in found["waiting"])
+    found["titles"] = _read_titles(visit, found)
     if reviews or audits:
         found["head"] = visit.do("readHead")["head"]
     return visit.render("home.html", **found)
+
+
+def _read_titles(visit: Visit, found: dict[str, Any]) -> dict[str, str]:
+    """What the datasets of somebody's grants are called."""
+    known = {one["name"]: one.get("title") for one in found["datasets"]}
+    for name in {grant["dataset"] for grant in found["grants"]} - known.keys():
+        known[name] = visit.do("readDataset", path={"dataset": name}).get("title")
+    return {name: title for name, title in known.items() if title}
 
 
 def _with_budget(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:

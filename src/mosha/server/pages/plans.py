@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from mosha.core.errors import MoshaError
 from mosha.server.errors import BadRequest
-from mosha.server.pages.asking import forecast_rows
+from mosha.server.pages.asking import find_rest, forecast_rows
 from mosha.server.pages.paying import choose_payer, find_again, key_of, list_payers, name_payer
 from mosha.server.pages.site import Data, Visit
 
@@ -85,16 +86,26 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
         problem=problem,
         rows=[] if preview is None else forecast_rows(preview["forecast"]),
         ways=[],
-        rest=None,
+        rest=_find_rest(visit, payer := choose_payer(visit, payers), price["epsilon"]),
         span=None,
         nearest="",
         purpose=visit.read_field("purpose"),
         payers=payers,
-        payer=choose_payer(visit, payers),
+        payer=payer,
         again="",
         blocks=(),
         **more,
     )
+
+
+def _find_rest(visit: Visit, payer: Data | None, wanted: float) -> Data | None:
+    """The same for what is left, one click away."""
+    epsilon = find_rest(payer, wanted)
+    if epsilon is None:
+        return None
+    kept = [(key, value) for key, value in visit.query if key != "epsilon"]
+    link = f"{visit.request.url.path}?{urlencode([*kept, ('epsilon', f'{epsilon:.6g}')])}"
+    return {"epsilon": epsilon, "link": link}
 
 
 def ask(visit: Visit) -> Response:

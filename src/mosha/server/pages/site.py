@@ -76,26 +76,38 @@ def _menu(visit: Visit) -> list[tuple[str, str]]:
     return [*found, ("/explore", "explore"), ("/public", "public")]
 
 
+def _find_room(path: str) -> str:
+    """The page of the menu to which a page belongs."""
+    first = path.split("/")[1]
+    belongs = {"ask": "datasets", "register": "datasets", "survey": "surveys", "series": "public"}
+    return "/" + belongs.get(first, first)
+
+
 def write_plainly(value: object, bar: float | None = None) -> str:
     """A number with as many digits as its error bar supports, or three; other values as they are.
 
-    >>> write_plainly(1234.5678, 20.0), write_plainly(0.100000001), write_plainly(1e-6), write_plainly(None)
-    ('1,235', '0.1', '10⁻⁶', '–')
+    >>> write_plainly(1234.5678, 20.0), write_plainly(0.100000001), write_plainly(1e-6), write_plainly(-0.3, 20.0)
+    ('1,235', '0.1', '10⁻⁶', '0')
     """
     if value is None:
         return "–"  # noqa: RUF001
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if not math.isfinite(value):
+    text = _write_size(abs(value), bar)
+    return f"−{text}" if value < 0 and text.strip("0.,") else text  # noqa: RUF001  (a minus as wide as the figures)
+
+
+def _write_size(size: float, bar: float | None) -> str:
+    """A number that is not negative."""
+    if not math.isfinite(size):
         return "∞"
     if bar is not None and math.isfinite(bar) and bar > 0:
         digits = max(0, 1 - math.floor(math.log10(bar)))
-        return f"{value:,.{min(digits, 12)}f}"
-    size = abs(value)
+        return f"{size:,.{min(digits, 12)}f}"
     if size and (size < 1e-3 or size >= 1e9):
-        return _write_power(value)
+        return _write_power(size)
     digits = max(0, 2 - math.floor(math.log10(size))) if size else 0
-    text = f"{value:,.{digits}f}"
+    text = f"{size:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -213,6 +225,7 @@ class Visit:
             "form": self.open_form,
             "problem": self.refused,
             "here": self.request.url.path,
+            "room": _find_room(self.request.url.path),
             "address": self.request.url.path + (f"?{urlencode(self.query)}" if self.query else ""),
         }
         text = _templates().get_template(template).render(words | context)

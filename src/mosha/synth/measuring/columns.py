@@ -74,7 +74,7 @@ class CodedColumn:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether neighbouring cells are near each other: numbers and dates."""
+        """Whether neighboring cells are near each other: numbers and dates."""
         return self.edges is not None or all(
             isinstance(label, int | float) and not isinstance(label, bool) for label in self.labels[: self.known_cells]
         )

@@ -106,7 +106,7 @@ def reach_of(unit: Unit, relation: Relation) -> tuple[int, Bound]:
         whose sum is at most 2**FRACTION (`bounding.md`, order 1, rows). Either doubles where a unit is
         replaced by another.
     """
-    twice = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
+    twice = 2 if unit.neighbors is Neighbors.REPLACE_ONE else 1
     if isinstance(unit, Row):
         changed = relation.stability.per_row
         if changed is None:

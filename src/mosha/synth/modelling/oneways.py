@@ -6,8 +6,10 @@ All of it reads noisy counts alone: post-processing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Wholes
@@ -15,7 +17,15 @@ from mosha.synth.measuring.columns import Wholes
 __all__ = ["clean_counts", "group_cells", "nearest_counts"]
 
 THRESHOLD = 2.5
-"""Differences of neighbouring averages below so many deviations of their noise are taken for noise."""
+"""Coefficients of wavelets below so many deviations of their noise are taken for noise."""
+
+WAVELETS = (
+    (1.0, 1.0),
+    (1 + 3**0.5, 3 + 3**0.5, 3 - 3**0.5, 1 - 3**0.5),
+    (0.3326705529500825, 0.8068915093110924, 0.4598775021184914, -0.1350110200102546, -0.0854412738820267,
+     0.0352262918857095),
+)  # fmt: skip
+"""Daubechies' filters of two, four and six numbers, up to a factor: for steps, slopes and curves."""
 
 
 def clean_counts(counts: Reals, deviation: float, *, ordered: bool, known: int) -> Reals:
@@ -24,42 +34,52 @@ def clean_counts(counts: Reals, deviation: float, *, ordered: bool, known: int) 
     Args:
         counts: noisy counts of the cells of a column.
         deviation: the standard deviation of their noise.
-        ordered: whether neighbouring cells are near each other; then noise is told from signal at every scale.
+        ordered: whether neighboring cells are near each other; then noise is told from signal at every scale.
         known: how many cells lie in the order; a cell of missing values follows them.
     """
-    smooth = np.array(counts, np.float64)
-    if ordered and known >= 4:
-        smooth[:known] = _denoise(smooth[:known], deviation)
     total = max(float(counts.sum()), 1.0)
-    smooth += (total - smooth.sum()) / len(smooth)
-    return nearest_counts(smooth)
+    found = []
+    for wavelet in WAVELETS if ordered and known >= 4 else ():
+        smooth = np.array(counts, np.float64)
+        smooth[:known] = _denoise(smooth[:known], deviation, wavelet)
+        found.append(smooth)
+    tables = [table + (total - table.sum()) / len(table) for table in found or [np.asarray(counts, np.float64)]]
+    return np.asarray(np.mean([nearest_counts(table) for table in tables], axis=0), np.float64)
 
 
-def _denoise(values: Reals, deviation: float) -> Reals:
-    """Haar wavelets, averaged over all shifts; differences within the noise are dropped (Coifman and Donoho 1995)."""
+def _denoise(values: Reals, deviation: float, wavelet: Sequence[float]) -> Reals:
+    """Wavelets at every shift, mirrored at the ends; what lies within the noise is dropped (Coifman and Donoho 1995).
+
+    Filters of one scale are those of the scale before, spread out by two: products of Fourier transforms. Divided by
+    the root of two, low and high pass have squares that sum to 1 at every frequency, so that their transposes rebuild.
+    """
     size = len(values)
-    width = 1 << math.ceil(math.log2(size))
-    padded = np.concatenate([values, values[::-1]])[:width] if width <= 2 * size else values
-    shifts = (np.arange(width)[:, None] + np.arange(width)) % width
-    rows, details = padded[shifts], []
-    while rows.shape[1] > 1:
-        left, right = rows[:, 0::2], rows[:, 1::2]
-        difference = (left - right) / math.sqrt(2)
-        details.append(np.where(np.abs(difference) > THRESHOLD * deviation, difference, 0.0))
-        rows = (left + right) / math.sqrt(2)
-    for detail in reversed(details):
-        wider = np.empty((len(rows), 2 * rows.shape[1]))
-        wider[:, 0::2], wider[:, 1::2] = (rows + detail) / math.sqrt(2), (rows - detail) / math.sqrt(2)
-        rows = wider
-    back = np.empty_like(rows)
-    np.put_along_axis(back, shifts, rows, axis=1)
-    return np.asarray(back.mean(axis=0)[:size], np.float64)
+    width = 2 * size
+    low = np.asarray(wavelet, np.float64) / np.linalg.norm(wavelet) / math.sqrt(2)
+    high = low[::-1] * (-1.0) ** np.arange(len(low))
+    left, passed = np.fft.fft(np.concatenate([values, values[::-1]])), np.ones(width, np.complex128)
+    rebuilt = np.zeros(width, np.complex128)
+    for scale in range(int(math.log2(size))):
+        keep, take = (_spread_filter(part, scale, width) for part in (low, high))
+        band = passed * take
+        detail = np.fft.ifft(left * take).real
+        least = THRESHOLD * deviation * math.sqrt(float(np.mean(np.abs(band) ** 2)))
+        rebuilt += np.fft.fft(np.where(np.abs(detail) > least, detail, 0.0)) * band.conj()
+        left, passed = left * keep, passed * keep
+    both = np.fft.ifft(rebuilt + left * passed.conj()).real
+    return np.asarray((both[:size] + both[: size - 1 : -1]) / 2, np.float64)
+
+
+def _spread_filter(numbers: Reals, scale: int, width: int) -> NDArray[np.complex128]:
+    """The Fourier transform of a filter whose numbers lie 2**scale places apart, on a circle."""
+    places = (np.arange(len(numbers)) << scale) % width
+    return np.asarray(np.fft.fft(np.bincount(places, numbers, minlength=width)), np.complex128)
 
 
 def group_cells(counts: Reals, most: int, *, ordered: bool, hierarchy: Wholes | None = None) -> Wholes:
     """The group of each cell: at most `most` groups of about equal weight, heavy cells alone.
 
-    Ordered cells are merged with their neighbours, others with other light ones; along a declared hierarchy its groups
+    Ordered cells are merged with their neighbors, others with other light ones; along a declared hierarchy its groups
     stay whole until there are too many of them.
     """
     size = len(counts)

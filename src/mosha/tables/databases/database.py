@@ -10,8 +10,9 @@ from typing import Any
 
 from mosha.connect.engines.opening import DATABASES, source
 from mosha.connect.engines.source import Engine
+from mosha.connect.plan.known_keys import KeyedScan
 from mosha.connect.plan.person_steps import OwnerJoin
-from mosha.connect.plan.relation import Relation, private, public
+from mosha.connect.plan.relation import Relation, Scan, private, public
 from mosha.connect.plan.source import Source
 from mosha.core.account import Account
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
@@ -128,7 +129,7 @@ def protect_database(
         for column in {**table.columns.ranges, **table.columns.keys}:
             opened[name].schema[column]  # a slip in the file is told now, not when somebody asks
         if table.rows_of is None:
-            tables[name] = PublicTable(public(opened[name]), table.columns)
+            tables[name] = PublicTable(_declare_key(public(opened[name]), table), table.columns)
             continue
         links = _find_links(name, paths, relations[name], said)
         unit = said.persons[table.rows_of].unit
@@ -158,15 +159,28 @@ def _choose_accounts(account: Any, said: DatabaseDeclaration) -> dict[str, Accou
 
 def _reach_person(path: Path, opened: Source, found: Mapping[str, Relation], table: DeclaredTable) -> Relation:
     if path.through is None:
-        return private(opened, person=path.column)
+        return _declare_key(private(opened, person=path.column), table)
     name = f"person of {path.table}"
     while name in opened.schema:
         name += "'"
     key = path.through
     found[key.table].sources[0].learn_unique(key.key)  # the first is the table that has the key
     return OwnerJoin(
-        private(opened), found[key.table], tuple(zip(key.columns, key.key, strict=True)), name, table.several
+        _declare_key(private(opened), table),
+        found[key.table],
+        tuple(zip(key.columns, key.key, strict=True)),
+        name,
+        table.several,
     )
+
+
+def _declare_key(table: Scan, said: DeclaredTable) -> Scan:
+    """The table with its primary key, if one is declared."""
+    if not said.primary_key:
+        return table
+    for column in said.primary_key:
+        table.schema[column]
+    return KeyedScan(table.source, table.person, table.private, said.primary_key)
 
 
 def _find_links(name: str, paths: Mapping[str, Path], relation: Relation, said: DatabaseDeclaration) -> Links:

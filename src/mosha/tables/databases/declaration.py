@@ -4,13 +4,14 @@
       customer: {key: customer.id, at_most: 50}
     tables:
       country: {public: true}
-      customer: {rows_of: customer}
+      customer: {rows_of: customer, primary_key: id}
       orders: {rows_of: customer, foreign_keys: {customer_id: customer.id}}
       line: {rows_of: customer, foreign_keys: {order_id: orders.id}}
 
 Every table says whether it is public or whose rows it holds. A key of several columns is written with commas:
 `"part, supplier": "offer.part, supplier"`. `several: each` counts a row that several people own once for each of them;
 otherwise it counts for nobody. `through: order_id` picks a foreign key where two of them lead to the person.
+`primary_key: id` says that no two rows share it: where it is the person, one row of a person is counted and no more.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from mosha.tables.declaration import Declaration, declaration, read_stored
 
 __all__ = ["DatabaseDeclaration", "DeclaredTable", "ForeignKey", "PersonKey", "read_database_declaration"]
 
-_TABLE = {"public", "rows_of", "foreign_keys", "through", "several", "columns"}
+_TABLE = {"public", "rows_of", "primary_key", "foreign_keys", "through", "several", "columns"}
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class DeclaredTable:
     foreign_keys: tuple[ForeignKey, ...] = ()
     through: tuple[str, ...] | None = None
     several: SeveralOwners = "nobody"
+    primary_key: tuple[str, ...] = ()
     columns: Declaration = field(default_factory=Declaration)
 
 
@@ -151,7 +153,9 @@ def _read_table(name: str, said: object) -> DeclaredTable:
         raise InvalidParameter("connect.several_owners", parameter="several", options=list(get_args(SeveralOwners)))
     through = part.get("through")
     chosen = None if through is None else _split_columns(through, f"tables.{name}.through")
+    primary = part.get("primary_key")
+    key = () if primary is None else _split_columns(primary, f"tables.{name}.primary_key")
     columns_said = declaration({"columns": part["columns"]}) if part.get("columns") else Declaration()
     return DeclaredTable(
-        rows_of if isinstance(rows_of, str) else None, tuple(keys), chosen, several, columns_said,
+        rows_of if isinstance(rows_of, str) else None, tuple(keys), chosen, several, key, columns_said,
     )  # fmt: skip

@@ -49,6 +49,8 @@ def draft_database(place: str, *, person: str) -> str:
         lines.append(
             f"    rows_of: {_quote(whose)}" + ("" if name in reached else "  # or, in its place, public: true")
         )
+        if keys.primary:
+            lines.append(f"    primary_key: {_quote(', '.join(keys.primary))}")
         if keys.foreign:
             lines.append("    foreign_keys:")
             for columns, target, key in keys.foreign:

@@ -205,7 +205,7 @@ class BoxNoise:
         tall = np.broadcast_arrays(*(np.abs(np.asarray(term, np.float64)) for term in terms))
         stacked = np.stack(tall, axis=-1)
         flat = stacked.reshape(-1, stacked.shape[-1])
-        slack = 1 + 2.0 * (self.groups + 2) / REACH
+        slack = 1 + 2.0 * (self.groups * (self.channels if self.shared else 1) + 2) / REACH
         if self.shared:
             return (_laplace_widths(flat, confidence) * slack / self.epsilon).reshape(stacked.shape[:-1])
         steps = FINE_SHAPE if len(terms) <= 2 or len(flat) <= FEW_GROUPS else ROUGH_SHAPE

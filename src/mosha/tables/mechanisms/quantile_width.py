@@ -84,8 +84,8 @@ def guess_rows(scales: Scales, weight: int) -> float:
 
 
 def tallest_height(scales: Scales) -> int:
-    """Heights above this count as this: such a window fails once in 10**13 times."""
-    return least_height(scales) + math.ceil(64 * scales[1])
+    """Heights above this count as this: such a window fails once in 10**10 times (`quantile_width.md`)."""
+    return least_height(scales) + math.ceil(24 * scales[1])
 
 
 def heights(

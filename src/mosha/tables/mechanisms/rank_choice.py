@@ -52,8 +52,9 @@ class Ranked:
         begins, ends = np.ones(len(cell), np.bool_), np.ones(len(cell), np.bool_)
         begins[1:] = ends[:-1] = owner[1:] != owner[:-1]
         hidden = upto - rows
-        hidden[1:] -= np.where(begins[1:], 0, upto[:-1])
+        np.subtract(hidden[1:], upto[:-1], out=hidden[1:], where=~begins[1:])
         under = np.flatnonzero(hidden > 0)
+        hidden = hidden[under]
         above = np.flatnonzero(ends)
         above = above[total[above] > upto[above]]
         holes = np.where(begins[under], 0, cell[under - 1] + 1)
@@ -62,7 +63,7 @@ class Ranked:
         places = np.argsort(lumped, kind="stable")
         at = lumped[places]
         cells = np.insert(cell.astype(np.int64, copy=False), at, np.concatenate([cell[above] + 1, holes])[places])
-        counts = np.insert(rows, at, np.concatenate([(total - upto)[above], hidden[under]])[places])
+        counts = np.insert(rows, at, np.concatenate([total[above] - upto[above], hidden])[places])
         lumps = np.insert(np.zeros(len(cell), np.bool_), at, np.ones(len(at), np.bool_))
         sizes = np.bincount(owner, minlength=groups) + np.bincount(
             owner[np.concatenate([above, under])], minlength=groups

@@ -123,7 +123,7 @@ class RangeChoice:
 
 
 def _find_filled_buckets(noisy: NDArray[np.float64]) -> tuple[int, int]:
-    """The first and the last bucket with more than noise, in scales of it, and neighbours with little more.
+    """The first and the last bucket with more than noise, in scales of it, and neighbors with little more.
 
     Where none has more than noise, the one that is likeliest if numbers around 1 are likelier than others.
     """

@@ -98,7 +98,7 @@ class Measured:
 
     @property
     def centred(self) -> Clamped:
-        return Clamped(self.of, self.between, exponent=self.exponent, centre=self.middle)
+        return Clamped(self.of, self.between, exponent=self.exponent, center=self.middle)
 
     @property
     def plain(self) -> Clamped:

@@ -12,6 +12,7 @@ from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.plan.fixed_rows import is_never_missing, keeps_rows
+from mosha.connect.plan.known_keys import has_one_row_each
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
@@ -52,7 +53,7 @@ class Limits:
     finest: int | None = None
     """The most that a norm may be in units of the answers: whoever is in more groups than its square counts nothing."""
     fixed: bool = False
-    """Whether all neighbours have equally many rows: one row is replaced, and every row of the table is asked about."""
+    """Whether all neighbors have equally many rows: one row is replaced, and every row of the table is asked about."""
 
     @property
     def automatic(self) -> bool:
@@ -104,10 +105,10 @@ def by_own_norm(values: Sequence[Value]) -> Value | None:
 
 
 def fix_counts(values: Mapping[str, Value], limits: Limits, relation: Relation) -> dict[str, Value]:
-    """The channels of a question about all rows that no neighbour moves, as counts of all rows.
+    """The channels of a question about all rows that no neighbor moves, as counts of all rows.
 
     Guarantee:
-        With `limits.fixed` neighbours have equally many rows. What is asked in place of a count of a column that is
+        With `limits.fixed` neighbors have equally many rows. What is asked in place of a count of a column that is
         never missing is the count of rows, so that nothing hangs on whether it is missing.
     """
     if not limits.fixed:
@@ -121,7 +122,7 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | No
 
     With `persons`, a person counts once in each group, so in no more than there are public `groups`.
     """
-    twice = unit.neighbours is Neighbors.REPLACE_ONE
+    twice = unit.neighbors is Neighbors.REPLACE_ONE
     if isinstance(unit, Row):
         changed = relation.stability.per_row
         if persons:
@@ -137,6 +138,8 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | No
         if changed is None:
             raise UnboundedError("after this join one person can change any number of rows: bound the join.")
         return Limits(rows=changed, twice=twice)
+    if has_one_row_each(relation):
+        return Limits(norm=1, by_person=True, twice=twice)
     per_group = 1 if persons else unit.per_group
     if unit.groups is not None and per_group is not None:
         return Limits(

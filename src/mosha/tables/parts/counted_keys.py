@@ -36,7 +36,7 @@ class CountedKeys:
 
     Guarantee:
         `Failure(event of the noise, delta)`: groups that others are in carry the noise of the part on either of two
-        neighbours, and a group of one unit alone exceeds the threshold with probability delta at most, all such
+        neighbors, and a group of one unit alone exceeds the threshold with probability delta at most, all such
         groups together. What was bought before is paid for as it is. Proof: `counted_keys.md`.
     """
 

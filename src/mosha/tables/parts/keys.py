@@ -65,7 +65,7 @@ class KeySelection:
         if delta <= 0:
             raise InvalidParameter("tables.keys_cost_delta", parameter="delta", column=frame.keys[0][0])
         unit = frame.unit
-        twice = unit.neighbours is Neighbors.REPLACE_ONE
+        twice = unit.neighbors is Neighbors.REPLACE_ONE
         by_person = isinstance(unit, Person) and frame.relation.person is not None
         if by_person:
             assert isinstance(unit, Person)

@@ -195,7 +195,7 @@ class QuantilesPart:
         """How many rows each group has in the cells near the quantiles, a person's weighing at most `norm` together."""
         weight, bits = self._weight(norm)
         first = self._first
-        cell = Clamped(first.measured.of, first.measured.between, exponent=first.exponent, centre=first.points[0])
+        cell = Clamped(first.measured.of, first.measured.between, exponent=first.exponent, center=first.points[0])
         relation = frame.relation.where(~cell.known.is_null())
         bound = NormBound(1, {"rows": norm}, bits) if self.limits.by_person and norm else Unbounded()
         near = tuple(

@@ -107,9 +107,9 @@ class Covariance(Additive):
         def noise(low: Column, high: Column) -> Column:
             return channels.width(self._terms(cells, (low, high)), 1 - (1 - MEANS) * (1 - confidence)) / counted
 
-        centre = [np.clip(found + edge, least, most) for edge in moved]
-        low = raise_end(least, centre[0], lambda a, b: found + moved[0] - noise(a, b)).min(axis=0)
-        high = lower_end(most, centre[1], lambda a, b: found + moved[1] + noise(a, b)).max(axis=0)
+        center = [np.clip(found + edge, least, most) for edge in moved]
+        low = raise_end(least, center[0], lambda a, b: found + moved[0] - noise(a, b)).min(axis=0)
+        high = lower_end(most, center[1], lambda a, b: found + moved[1] + noise(a, b)).max(axis=0)
         point = np.clip(found, least[0], most[0])
         bars = np.maximum(high - point, point - low) + sum(self.halves) + PRODUCT
         usable = channels.values[self.names[0]] >= 1.0

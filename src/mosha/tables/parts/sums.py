@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mosha.connect.engines.source import answer, explain
+from mosha.connect.language.exclusive import are_exclusive
 from mosha.connect.language.value import Clamped, Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.core.budget import Budget
@@ -30,7 +31,7 @@ from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm,
 from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, bounded_note, name_bound, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
 
-__all__ = ["Bought", "Sums", "find_limits", "share_for_noise", "values_of"]
+__all__ = ["Bought", "Sums", "find_limits", "is_shared", "share_for_noise", "values_of"]
 
 MOST_CHANNELS = 16
 CERTAIN = 0.95
@@ -60,7 +61,7 @@ class Sums:
     Guarantee:
         `Limits.reach` bounds how one unit moves the exact sums, `noise` is made for that reach whatever it is, and
         its event does not depend on it. The choices of a norm and of ranges are paid for by `choice` and `ranges`;
-        they scale data and noise alike. `fixed` channels are equal on all neighbours (`fix_counts`) and have no noise.
+        they scale data and noise alike. `fixed` channels are equal on all neighbors (`fix_counts`) and have no noise.
     """
 
     aggregates: Mapping[str, Additive]
@@ -96,9 +97,10 @@ class Sums:
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, len(bought))
         left = share_for_noise(frame, aggregates)
         fixed = {} if frame.split else fix_counts(values, limits, frame.relation)
-        shared = not frame.split and _is_one_mean(aggregates, values.keys() - fixed.keys(), limits)
+        moved = {name: value for name, value in values.items() if name not in fixed}
+        shared = is_shared(frame, aggregates, moved, limits)
         noise: JointNoise
-        shape = (len(values) - len(fixed), frame.most_groups, shared)
+        shape = (len(moved), frame.most_groups, shared)
         if gaussian is None:
             noise = BoxNoise(pure_epsilon(budget, share * left), *shape)
         else:
@@ -349,6 +351,18 @@ def _is_one_mean(aggregates: Mapping[str, Additive], moved: AbstractSet[str], li
     """Whether what moves is the count and the sum of one mean, a unit of whole rows being replaced by another."""
     means = [aggregate for aggregate in aggregates.values() if isinstance(aggregate, Mean)]
     return limits.twice and not limits.by_person and len(means) > 0 and moved == set(means[0].channels())
+
+
+def is_shared(frame: Frame, aggregates: Mapping[str, Additive], moved: Mapping[str, Value], limits: Limits) -> bool:
+    """Whether a unit's shares of all reaches together are bounded: those of one mean, or of counts and sums of cases.
+
+    Of two or three exclusive cases a box is smaller where a row is replaced by another, for it moves two of them.
+    """
+    if not frame.split and _is_one_mean(aggregates, moved.keys(), limits):
+        return True
+    few = 4 if limits.twice and not limits.by_person and not frame.split else 2
+    plain = all(isinstance(aggregate, Count | Sum) for aggregate in aggregates.values()) and not unknown(aggregates)
+    return plain and len(moved) >= few and are_exclusive(list(moved.values()))
 
 
 def _is_own(asked: Sums, aggregate: Sum) -> bool:

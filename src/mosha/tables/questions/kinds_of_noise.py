@@ -10,7 +10,7 @@ from mosha.tables.mechanisms.joint_noise import BoxNoise, GaussianNoise
 from mosha.tables.mechanisms.shares import noise_multiplier, pure_epsilon
 from mosha.tables.parts.additive import Additive
 from mosha.tables.parts.part import Frame
-from mosha.tables.parts.sums import find_limits, values_of
+from mosha.tables.parts.sums import find_limits, is_shared, values_of
 
 __all__ = ["compares_noises", "prefers_gaussian"]
 
@@ -42,8 +42,9 @@ def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: B
         return True
     values = values_of(aggregates)
     limits = find_limits(frame, values)
-    box = BoxNoise(pure_epsilon(budget, share), len(values), frame.most_groups)
-    gaussian = GaussianNoise(noise_multiplier(budget, share, gaussian=share), len(values), frame.most_groups)
+    shape = (len(values), frame.most_groups, is_shared(frame, aggregates, values, limits))
+    box = BoxNoise(pure_epsilon(budget, share), *shape)
+    gaussian = GaussianNoise(noise_multiplier(budget, share, gaussian=share), *shape)
     if limits.automatic:
         together = math.sqrt(TYPICAL + TYPICAL**2 / max(1.0, frame.most_groups * FILLED))
         return gaussian.deviation(together) < box.deviation(TYPICAL)

@@ -1,4 +1,4 @@
-"""The look before payment: the very steps that will run, on engines that analyse statements and read no row.
+"""The look before payment: the very steps that will run, on engines that analyze statements and read no row.
 
 What a look finds follows from the question, the budget, the tables as the engine sees them, and how many calls Python
 has left. Where none of them has changed since a look of this process, the statements that will run were analysed then,
@@ -38,7 +38,7 @@ LEAST_KEY, LARGEST_KEY = bytes(32), b"\xff" * 32
 
 
 def look(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> None:
-    """Build every statement of a release and let the engine analyse it; whatever would fail without data fails here.
+    """Build every statement of a release and let the engine analyze it; whatever would fail without data fails here.
 
     It is the code of the release itself, answered as by an empty table: groups that are to be selected stand for
     themselves with other values than they will have. Whatever a statement will hold that is not known yet (bounds and

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from mosha.connect.plan.known_keys import has_one_row_each
 from mosha.connect.plan.person_steps import OwnerJoin
 from mosha.connect.plan.relation import list_steps
 from mosha.core.errors import InvalidParameter, MoshaError, Refused
@@ -178,8 +179,9 @@ def _say_paths(question: Question, tables: Mapping[str, object]) -> str:
             continue
         unit = table.unit
         assert isinstance(unit, Person)
-        code = "tables.explained_path" if unit.at_most is None else "tables.explained_path_at_most"
-        limit = {} if unit.at_most is None else {"rows": unit.at_most}
+        rows = 1 if has_one_row_each(question.relation) else unit.at_most
+        code = "tables.explained_path" if rows is None else "tables.explained_path_at_most"
+        limit = {} if rows is None else {"rows": rows}
         lines.append(f"-- {say(code, table=name, person=unit.column, path=table.links.path, **limit)}\n")
         if isinstance(table.relation, OwnerJoin):
             shared = f"tables.explained_owner_{table.relation.several}"

@@ -1,4 +1,4 @@
-"""An event that is priced for one kind of neighbours is refused where the unit has the other."""
+"""An event that is priced for one kind of neighbors is refused where the unit has the other."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 SUITED = {
     Gaussian(1) + Laplace(2): {ADD, REPLACE},
     Gaussian(1).sample(0.1) * 10: {ADD},
-    Plan(Gaussian(1).sample(0.1, neighbours="replace-one") * 10, 1e-6): {REPLACE},
+    Plan(Gaussian(1).sample(0.1, neighbors="replace-one") * 10, 1e-6): {REPLACE},
     FixedSizeSampled(Gaussian(1), 10, 100): {REPLACE},
     Group(Parallel((Laplace(1), Laplace(2))), 2): {ADD},
 }
@@ -19,13 +19,13 @@ SUITED = {
 @pytest.mark.parametrize(
     ("event", "suited"), SUITED.items(), ids=lambda part: None if isinstance(part, set) else repr(part)
 )
-@pytest.mark.parametrize("neighbours", list(Neighbors))
-def test_the_door_admits_an_event_for_its_own_neighbours_only(event, suited, neighbours):
-    assert event.suits(neighbours) is (neighbours in suited)
-    unit = mosha.Row(neighbours=neighbours)
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_the_door_admits_an_event_for_its_own_neighbors_only(event, suited, neighbors):
+    assert event.suits(neighbors) is (neighbors in suited)
+    unit = mosha.Row(neighbors=neighbors)
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=100, delta=1e-3)
     measurement = mosha.Measurement(unit=unit, event=event, step=lambda state, data, ask, rng: (0, state))
-    if neighbours in suited:
+    if neighbors in suited:
         account.open(measurement)
     else:
         with pytest.raises(mosha.errors.InvalidParameter, match="neighbo"):

@@ -1,4 +1,4 @@
-"""Where to look: pairs of neighbouring data sets on which mechanisms are known to fail.
+"""Where to look: pairs of neighboring data sets on which mechanisms are known to fail.
 
 Extremes of the bounds, no data at all, ties, somebody at the limit of contributions and far beyond it, a key nobody
 had before, a hub, a spike, values that are no numbers. All are made up: they hold nobody's data.
@@ -53,7 +53,7 @@ def _pairs(
 ) -> tuple[Any, Any]:
     """The crowd with and without the rows `one`; under replacement, with `one` and with `other`."""
     rows = [(f"p{i}", value) for i, value in enumerate(crowd)]
-    without = rows if unit.neighbours is Neighbors.ADD_REMOVE else [*rows, *(("odd", value) for value in other)]
+    without = rows if unit.neighbors is Neighbors.ADD_REMOVE else [*rows, *(("odd", value) for value in other)]
     return _data(unit, column, [*rows, *(("odd", value) for value in one)]), _data(unit, column, without)
 
 

@@ -1,4 +1,4 @@
-"""A randomiser: one private value in, one report of a fixed number of bytes out, and how reports are counted."""
+"""A randomizer: one private value in, one report of a fixed number of bytes out, and how reports are counted."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FEWEST", "Randomiser", "bytes_for", "compiled_loops", "draw_in_blocks", "pack", "unpack"]
+__all__ = ["FEWEST", "Randomizer", "bytes_for", "compiled_loops", "draw_in_blocks", "pack", "unpack"]
 
 FEWEST = 30  # reports; with fewer no error bar means anything
 _MANY = 1 << 16  # bytes of reports; fewer are drawn before a compiler is loaded
 
 
-class Randomiser(ABC):
+class Randomizer(ABC):
     """The law of one report, on the device (`draw`) and for many at a time (`draw_many`), and its counters."""
 
     epsilon: float
@@ -64,7 +64,7 @@ class Randomiser(ABC):
 
     @abstractmethod
     def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows are reports that this randomiser can make."""
+        """Which rows are reports that this randomizer can make."""
 
     @abstractmethod
     def tally(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Neighbouring data sets by the thousand, and how far a statistic moves between them."""
+"""Neighboring data sets by the thousand, and how far a statistic moves between them."""
 
 import itertools
 import math
@@ -16,19 +16,19 @@ def random_person(rng, rows, values):
     return [values[rng.integers(len(values))] for _ in range(rng.integers(1, rows + 3))]
 
 
-def random_neighbours(rng, unit, values=VALUES):
+def random_neighbors(rng, unit, values=VALUES):
     """Two data sets that differ in one unit, as `unit` says."""
     rows = unit.at_most
     bounded = isinstance(unit, Person)  # a person may own more rows than are kept; a Row promises that nobody does
     people = [random_person(rng, rows, values)[: None if bounded else rows] for _ in range(rng.integers(1, 5))]
     changed = list(people)
     where = int(rng.integers(len(people)))
-    if unit.neighbours is Neighbors.ADD_REMOVE:
+    if unit.neighbors is Neighbors.ADD_REMOVE:
         del changed[where]
     else:
         changed[where] = random_person(rng, rows, values)[: None if bounded else rows]
     names = list(range(len(people)))
-    others = names[:where] + names[where + (unit.neighbours is Neighbors.ADD_REMOVE) :]
+    others = names[:where] + names[where + (unit.neighbors is Neighbors.ADD_REMOVE) :]
     pair = (flat(names, people, bounded), flat(others, changed, bounded))
     return pair if rng.integers(2) else pair[::-1]
 
@@ -55,23 +55,23 @@ def breaks(statistic, unit, first, second, claimed: Sensitivity):
 
 
 def some_pair_breaks(statistic, unit, claimed, rounds=400, values=VALUES):
-    """Whether any of many random neighbours moves the statistic further than is claimed."""
+    """Whether any of many random neighbors moves the statistic further than is claimed."""
     rng = np.random.default_rng()
-    return any(breaks(statistic, unit, *random_neighbours(rng, unit, values), claimed) for _ in range(rounds))
+    return any(breaks(statistic, unit, *random_neighbors(rng, unit, values), claimed) for _ in range(rounds))
 
 
-def all_neighbours(unit, values):
+def all_neighbors(unit, values):
     """Every pair of data sets in which one unit, with rows out of `values`, is added or replaced beside another one."""
     bounded, other = isinstance(unit, Person), [values[0]]
     owned = [list(rows) for i in range(1, unit.at_most + 1) for rows in itertools.product(values, repeat=i)]
     for rows in owned:
         first = flat(["x", "y"], [other, rows], bounded)
-        if unit.neighbours is Neighbors.ADD_REMOVE:
+        if unit.neighbors is Neighbors.ADD_REMOVE:
             yield first, flat(["x"], [other], bounded)
         else:
             yield from ((first, flat(["x", "y"], [other, more], bounded)) for more in owned)
 
 
 def any_pair_breaks(statistic, unit, claimed, values):
-    """Whether any of all small neighbours moves the statistic further than is claimed."""
-    return any(breaks(statistic, unit, *pair, claimed) for pair in all_neighbours(unit, values))
+    """Whether any of all small neighbors moves the statistic further than is claimed."""
+    return any(breaks(statistic, unit, *pair, claimed) for pair in all_neighbors(unit, values))

@@ -1,0 +1,104 @@
+"""Where a declared key says that a person has one row, one is counted: no more noise than that, and never more rows."""
+
+import pyarrow as pa
+import pytest
+
+import mosha
+from mosha.core.budget import Budget
+from mosha.tables.databases.database import protect_database
+from mosha.tables.sql.parsing import parse
+from mosha.tables.sql.query import read_statement
+from tests.tables.test_databases import SCHEMA
+
+KEYS = {"customer": "id", "country": "code", "orders": "id"}
+TABLES = {
+    "country": pa.table({"code": list("abc"), "name": list("ABC")}),
+    "customer": pa.table({"id": range(60), "country": list("abc") * 20}),
+    "orders": pa.table({"id": range(600), "customer_id": [i % 60 for i in range(600)], "day": [0] * 600}),
+    "line": pa.table({"order_id": [i % 600 for i in range(2400)], "amount": [1.0] * 2400, "n": [1] * 2400}),
+}
+ONE_ROW = [
+    "SELECT COUNT(*) AS n FROM customer",
+    "SELECT country, COUNT(*) AS n FROM customer WHERE id > 3 GROUP BY country",
+    "SELECT name, COUNT(*) AS n FROM customer JOIN country ON country.code = customer.country GROUP BY name",
+    "SELECT COUNT(*) AS n FROM customer c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.id)",
+    "SELECT AVG(CLAMP(k, 0, 20)) AS m FROM (SELECT customer_id, COUNT(*) AS k FROM orders GROUP BY customer_id) AS t",
+    """WITH t AS (SELECT customer_id, COUNT(*) AS k FROM orders GROUP BY customer_id)
+    SELECT COUNT(*) AS n FROM customer c JOIN t ON t.customer_id = c.id WHERE k > 2""",
+    "SELECT COUNT(DISTINCT id) AS n FROM customer",
+    "SELECT COUNT(*) AS n FROM customer a, customer b WHERE a.id = b.id AND a.country = b.country",
+]
+SEVERAL = [
+    "SELECT COUNT(*) AS n FROM orders",
+    "SELECT COUNT(*) AS n FROM customer JOIN orders ON orders.customer_id = customer.id",
+    "SELECT COUNT(*) AS n FROM orders JOIN customer ON orders.customer_id = customer.id",
+    "SELECT COUNT(*) AS n FROM customer LEFT JOIN orders ON orders.customer_id = customer.id",
+    "SELECT COUNT(*) AS n FROM line JOIN orders ON orders.id = line.order_id",
+    "SELECT COUNT(*) AS n FROM (SELECT id FROM customer UNION ALL SELECT customer_id FROM orders) AS u",
+    "SELECT COUNT(*) AS n FROM (SELECT customer_id, day, COUNT(*) AS k FROM orders GROUP BY customer_id, day) AS t",
+]
+
+
+def declare(keys=KEYS, **person):
+    tables = {
+        name: {**said, "primary_key": keys[name]} if name in keys else said for name, said in SCHEMA["tables"].items()
+    }
+    return {"persons": {"customer": {"key": "customer.id", **person}}, "tables": tables}
+
+
+def open_shop(tables=TABLES, **options):
+    account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), epsilon=1e6, delta=1e-3)
+    return protect_database(tables, schema=declare(**options), account=account)
+
+
+def find_limits(shop, sql):
+    question = read_statement(parse(sql, results=True)[0], shop.tables).question
+    return question.parts(Budget(epsilon=1, delta=1e-6))[0].limits
+
+
+@pytest.mark.parametrize("person", [{"at_most": 200}, {}, {"groups": 9, "per_group": 9}], ids=repr)
+@pytest.mark.parametrize("sql", ONE_ROW)
+def test_a_person_counts_for_one_row_where_keys_say_that_there_is_one(sql, person):
+    limits = find_limits(open_shop(**person), sql)
+    assert (limits.norm, limits.automatic) == (1, False)
+
+
+@pytest.mark.parametrize("sql", SEVERAL)
+def test_joins_and_other_tables_keep_the_limit_of_the_person(sql):
+    assert find_limits(open_shop(at_most=200), sql).norm == 200
+
+
+@pytest.mark.parametrize("sql", ONE_ROW[:3])
+def test_without_declared_keys_nothing_is_known(sql):
+    assert find_limits(open_shop(at_most=200, keys={}), sql).norm == 200
+
+
+def test_a_public_table_without_a_key_may_repeat_rows():
+    keys = {name: key for name, key in KEYS.items() if name != "country"}
+    assert find_limits(open_shop(at_most=200, keys=keys), ONE_ROW[2]).norm == 200
+
+
+@pytest.mark.parametrize(("sql", "exact"), [(ONE_ROW[0], 60), (ONE_ROW[3], 60), (ONE_ROW[4], 10), (SEVERAL[1], 600)])
+def test_answers_are_those_of_all_rows(sql, exact):
+    (row,) = open_shop(at_most=200).query(sql, epsilon=1e4)
+    assert next(iter(row.values())) == pytest.approx(exact, abs=5)  # noise of scale 0.02 at most: off by 5 with e^-250
+
+
+def test_a_key_that_repeats_is_enforced_and_not_believed():
+    """Fifty rows of one person count for one."""
+    tables = {**TABLES, "customer": pa.table({"id": [7] * 50 + [8], "country": ["a"] * 51})}
+    (row,) = open_shop(tables, at_most=200).query(ONE_ROW[0], epsilon=1e3)
+    assert row["n"] == pytest.approx(2, abs=1)  # scale 0.001: off by 1 with e^-1000
+
+
+def test_a_key_of_columns_that_are_not_there_is_refused():
+    with pytest.raises(mosha.errors.DataError, match="identity"):
+        open_shop(keys={"customer": "identity"})
+    with pytest.raises(mosha.errors.InvalidParameter, match="primary_key"):
+        open_shop(keys={"customer": ["id"]})
+
+
+def test_explain_says_one_row():
+    said = open_shop(at_most=200).explain(ONE_ROW[0], epsilon=1)
+    assert "at most 1" in said
+    assert "at most 200" in open_shop(at_most=200).explain(SEVERAL[0], epsilon=1)
