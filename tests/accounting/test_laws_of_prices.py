@@ -8,7 +8,7 @@ import pytest
 
 from mosha import events
 from mosha.accounting.measures import concentrated, gaussian, pure, renyi
-from mosha.accounting.numerics.composition import Cost
+from mosha.accounting.numerics.price import Cost
 from mosha.core.errors import Unpriced
 from mosha.core.event import from_json
 from mosha.events import NOTHING, Approx, Pure, compose

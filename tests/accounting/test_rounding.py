@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mosha.accounting.numerics import rounding
-from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
+from mosha.accounting.numerics.price import NO_COST, Cost, fold, most_expensive
 from mosha.events import NOTHING, Gaussian, Laplace
 
 finite = st.floats(0, 1e300)

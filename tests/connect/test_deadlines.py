@@ -12,7 +12,7 @@ from mosha.connect import Aggregation, NormBound, Rows, Unbounded, answer, priva
 from mosha.connect.engines.asking import stop_at, stopping
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.postgresql import PostgreSQL
-from mosha.connect.sql.queries import queries
+from mosha.connect.sql.norms import queries
 from mosha.core.errors import DeadlineExceeded
 
 

@@ -16,7 +16,7 @@ import pytest
 import mosha
 from mosha.connect import Aggregation, Rows, Type, Unbounded, answer, col, private, public, source
 from mosha.connect.plan.person_steps import OwnerJoin, Pick
-from mosha.connect.sql.listed_groups import FEW
+from mosha.connect.sql.statement import FEW
 from mosha.models.bayes import CategoryCounts
 from mosha.models.sums.table_sums import table_cells
 from mosha.tables.table import Table

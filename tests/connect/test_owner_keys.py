@@ -15,7 +15,7 @@ from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.kernels import owner_kernels
 from mosha.connect.plan.owner_keys import find_key_join, split_owners
 from mosha.connect.plan.person_steps import OwnerJoin, Pick
-from mosha.connect.sql.queries import sql_of
+from mosha.connect.sql.norms import sql_of
 from tests.searches import draw_seeds
 
 pytest.importorskip("numba")

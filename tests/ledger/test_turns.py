@@ -7,8 +7,8 @@ import pytest
 
 import mosha
 from mosha.core.errors import LedgerUnavailable
-from mosha.ledger.storage import turns
-from mosha.ledger.storage.turns import begin_in_turn
+from mosha.ledger.storage import files
+from mosha.ledger.storage.files import begin_in_turn
 from tests.ledger.place import PERSON, asking
 
 
@@ -70,11 +70,11 @@ def test_another_trouble_is_told_at_once(book):
 def test_only_who_shares_the_book_lets_others_go_first(tmp_path, monkeypatch):
     """A book with one writer never waits; once another has written, its transactions begin with a pause."""
     pauses = []
-    monkeypatch.setattr(turns, "_pause", pauses.append)
+    monkeypatch.setattr(files, "_pause", pauses.append)
     with mosha.Ledger(tmp_path / "p.db") as mine, mosha.Ledger(tmp_path / "p.db") as theirs:
         account = mine.account("visits", unit=PERSON, epsilon=5)
         pauses.clear()
-        mine._storage._others_wrote_at = -turns.PAUSE - 10
+        mine._storage._others_wrote_at = -files.PAUSE - 10
         account.open(asking())
         account.open(asking())
         assert pauses == []
@@ -83,7 +83,7 @@ def test_only_who_shares_the_book_lets_others_go_first(tmp_path, monkeypatch):
         assert pauses == []
         account.open(asking())
         assert len(pauses) == 1
-        assert 0 < pauses[0] <= turns.PAUSE
+        assert 0 < pauses[0] <= files.PAUSE
 
 
 def test_a_book_that_is_held_for_too_long_is_told_and_nothing_is_spent(tmp_path):

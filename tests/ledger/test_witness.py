@@ -7,8 +7,7 @@ import pytest
 
 import mosha
 from mosha import errors
-from mosha.ledger.storage.chain import Head
-from mosha.ledger.storage.witness import SLOT, Witness
+from mosha.ledger.storage.chain import SLOT, Head, Witness
 from tests.ledger.place import PERSON, asking
 
 

@@ -10,7 +10,7 @@ import mosha
 from mosha.core.errors import InvalidParameter, Refused
 from mosha.sql import query
 from mosha.tables.sql import aggregate, output, scalar
-from mosha.tables.sql.arguments import READ, check_arguments
+from mosha.tables.sql.parsing import READ, check_arguments
 
 HANDLED = {*scalar._BINARY, *scalar._UNARY, *scalar._SPECIAL, *aggregate.AGGREGATES, *output._KINDS}
 

@@ -7,7 +7,7 @@ it, so that no measure is ever asked without it.
 from __future__ import annotations
 
 from mosha.accounting.measures.pure import price_one
-from mosha.accounting.numerics.composition import Cost
+from mosha.accounting.numerics.price import Cost
 from mosha.core.events import Plan
 
 __all__ = ["planned_epsilon"]

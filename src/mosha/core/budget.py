@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.number import positive, probability
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "choose_budget"]
 
 _MEASURES = ("epsilon", "rho", "mu")
 
@@ -88,3 +88,33 @@ class Budget:
     def __str__(self) -> str:
         also = f", delta {self.delta:.3g}" if self.delta else ""
         return f"{self.measure} {self.amount:.6g}{also}"
+
+
+def choose_budget(
+    plan: Callable[[float, float], Budget],
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    mu: float | None = None,
+    within: float | None = None,
+    confidence: float | None = None,
+) -> Budget:
+    """The budget that the arguments of a release ask for: as it was given, or the least one for an error bar.
+
+    Args:
+        plan: (within, confidence) -> the least budget for it.
+        epsilon: the price, or
+        rho: the same, or
+        mu: the same, or
+        within: how wide the widest error bar may be.
+        delta: goes with each of them.
+        confidence: with `within`; 0.95 if it is left out.
+    """
+    if within is None:
+        if confidence is not None:
+            raise InvalidParameter("core.confidence_without_within", parameter="confidence")
+        return Budget(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    if epsilon is not None or rho is not None or mu is not None:
+        raise InvalidParameter("core.within_and_price", parameter="within")
+    return plan(within, 0.95 if confidence is None else confidence)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import Event
-from mosha.core.names.deprecation import renamed_argument, renamed_attribute
-from mosha.core.names.stored import stored_as, write_fields
+from mosha.core.event import Event, check_fields
+from mosha.core.names.deprecation import renamed_argument, renamed_attribute, stored_as, write_fields
 from mosha.core.number import positive, positive_integer, probability, real, strict_probability
 from mosha.core.options import RunsName
 from mosha.core.unit import Neighbors
@@ -21,15 +20,8 @@ __all__ = [
     "Plan",
     "Sampled",
     "Selected",
-    "check_fields",
     "one_of",
 ]
-
-
-def check_fields(event: Event, /, **checks: Any) -> None:
-    """Check and replace fields of an event, each by its own function."""
-    for name, check in checks.items():
-        object.__setattr__(event, name, check(name, getattr(event, name)))
 
 
 def _is_event(name: str, value: object) -> Event:

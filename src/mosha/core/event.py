@@ -22,12 +22,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.names.deprecation import renamed_argument, renamed_method
-from mosha.core.names.stored import name_as_stored
+from mosha.core.names.deprecation import name_as_stored, renamed_argument, renamed_method
 from mosha.core.number import positive_integer
 from mosha.core.unit import Neighbors
 
-__all__ = ["NOTHING", "Composed", "Event", "compose", "from_dict", "from_json"]
+__all__ = ["NOTHING", "Composed", "Event", "check_fields", "compose", "from_dict", "from_json"]
 
 VERSION = 1
 
@@ -277,3 +276,9 @@ def from_json(text: str | bytes) -> Event:
         raise InvalidParameter("core.not_json") from None
     except RecursionError:
         raise InvalidParameter("core.event_too_deep") from None
+
+
+def check_fields(event: Event, /, **checks: Any) -> None:
+    """Check and replace fields of an event, each by its own function."""
+    for name, check in checks.items():
+        object.__setattr__(event, name, check(name, getattr(event, name)))

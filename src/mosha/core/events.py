@@ -16,11 +16,10 @@ from mosha.core.composite_events import (
     Plan,
     Sampled,
     Selected,
-    check_fields,
     one_of,
 )
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import NOTHING, Composed, Event, compose, from_dict, from_json
+from mosha.core.event import NOTHING, Composed, Event, check_fields, compose, from_dict, from_json
 from mosha.core.number import (
     non_negative,
     positive,

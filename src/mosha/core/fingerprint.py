@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from mosha.core.event import Event
-from mosha.core.names.stored import name_as_stored, write_as_stored
+from mosha.core.names.deprecation import name_as_stored, write_as_stored
 from mosha.core.unit import Unit
 
 __all__ = ["Description", "HasPublicParts", "describe", "fingerprint", "fingerprint_plan", "fingerprint_synthesis"]

@@ -20,7 +20,7 @@ from mosha.core.number import positive
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 
-__all__ = ["Answer", "Priceable", "Question", "choose_budget", "find_least_budget", "price_tag"]
+__all__ = ["Answer", "Priceable", "Question", "find_least_budget", "price_tag"]
 
 LEAST_EPSILON, LARGEST_EPSILON = 2.0**-20, 2.0**10
 
@@ -120,36 +120,6 @@ def find_least_budget(
         middle = (low * high) ** 0.5
         low, high = (low, middle) if widest(Budget(epsilon=middle, delta=delta)) <= target else (middle, high)
     return Budget(epsilon=high, delta=delta)
-
-
-def choose_budget(
-    plan: Callable[[float, float], Budget],
-    *,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    rho: float | None = None,
-    mu: float | None = None,
-    within: float | None = None,
-    confidence: float | None = None,
-) -> Budget:
-    """The budget that the arguments of a release ask for: as it was given, or the least one for an error bar.
-
-    Args:
-        plan: (within, confidence) -> the least budget for it.
-        epsilon: the price, or
-        rho: the same, or
-        mu: the same, or
-        within: how wide the widest error bar may be.
-        delta: goes with each of them.
-        confidence: with `within`; 0.95 if it is left out.
-    """
-    if within is None:
-        if confidence is not None:
-            raise InvalidParameter("core.confidence_without_within", parameter="confidence")
-        return Budget(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
-    if epsilon is not None or rho is not None or mu is not None:
-        raise InvalidParameter("core.within_and_price", parameter="within")
-    return plan(within, 0.95 if confidence is None else confidence)
 
 
 @runtime_checkable

@@ -27,8 +27,14 @@ from typing import Any, ClassVar
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import Language, Phrase, phrase, say
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import renamed_argument, renamed_attribute
-from mosha.core.names.stored import describe_fields, is_storing, name_as_stored, stored_as
+from mosha.core.names.deprecation import (
+    describe_fields,
+    is_storing,
+    name_as_stored,
+    renamed_argument,
+    renamed_attribute,
+    stored_as,
+)
 from mosha.core.number import positive, positive_integer
 
 __all__ = [

@@ -11,14 +11,14 @@ import numpy as np
 
 from mosha.accounting.measures import concentrated
 from mosha.core.account import Account
-from mosha.core.budget import Budget
+from mosha.core.budget import Budget, choose_budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint_plan
 from mosha.core.language import Language, say
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import strict_probability
-from mosha.core.question import choose_budget, find_least_budget
+from mosha.core.question import find_least_budget
 from mosha.core.release import Receipt, Release
 from mosha.core.showing import Card, Prose, Shown, make_value_card, summarize_value
 from mosha.core.unit import Edge, Unit

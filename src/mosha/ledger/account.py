@@ -20,11 +20,10 @@ from mosha.core.release import Quote
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Member, Unit
 from mosha.ledger.paying.charge import Charge, count_room, foresee, price_charges
-from mosha.ledger.paying.failures import is_frozen, refuse_frozen
+from mosha.ledger.paying.holder import is_frozen, refuse_frozen
 from mosha.ledger.paying.lease import Lease
-from mosha.ledger.paying.order import Order, offers, scope_of
 from mosha.ledger.paying.payment import VOID, pay
-from mosha.ledger.paying.receipts import make_quote
+from mosha.ledger.paying.receipts import Order, make_quote, offers, scope_of
 from mosha.ledger.paying.room import count_like_last
 from mosha.ledger.showing import describe_left, make_account_card
 from mosha.ledger.storage.transactions import Transaction

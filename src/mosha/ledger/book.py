@@ -13,8 +13,8 @@ from mosha.core.unit import Unit
 from mosha.ledger.checking.index import is_current, renew
 from mosha.ledger.opening import begin_book, check_version, find_or_open, read_terms
 from mosha.ledger.paying.charge import from_columns
-from mosha.ledger.paying.failures import failures_of, lift
-from mosha.ledger.paying.purchase import compose_purchases, find_purchases
+from mosha.ledger.paying.holder import failures_of, lift
+from mosha.ledger.paying.receipts import compose_purchases, find_purchases
 from mosha.ledger.storage.key import LedgerKey
 from mosha.ledger.storage.seal import check_key
 from mosha.ledger.storage.transactions import Storage, Transaction

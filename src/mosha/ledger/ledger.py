@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -23,23 +22,19 @@ from mosha.ledger.book import Book
 from mosha.ledger.checking.checkpoint import Checkpoint
 from mosha.ledger.checking.verify import Report, entries, verify_book
 from mosha.ledger.opening import choose_storage, protect_same, read_terms
-from mosha.ledger.paying.purchase import compose_purchases, find_purchases
+from mosha.ledger.paying.receipts import compose_purchases, find_purchases
 from mosha.ledger.publishing.statement import Statement, draw_up, price_tightly, read_balances
 from mosha.ledger.showing import make_ledger_card
-from mosha.ledger.storage.chain import Entry, Head
+from mosha.ledger.storage.chain import Entry, Head, Witness
 from mosha.ledger.storage.key import LedgerKey
 from mosha.ledger.storage.seal import key_in_force, rotate
 from mosha.ledger.storage.sqlite import SQLiteStorage
-from mosha.ledger.storage.witness import Witness
+from mosha.ledger.storage.transactions import read_clock
 from mosha.ledger.terms.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.terms.policy import Policy, find_policy, set_policy
 from mosha.ledger.terms.wanted import Limits
 
 __all__ = ["Ledger"]
-
-
-def _microseconds() -> int:
-    return time.time_ns() // 1000
 
 
 @explain_wrong_calls
@@ -66,7 +61,7 @@ class Ledger(Shown, Book):
         patience: float = 10.0,
         witness: str | os.PathLike[str] | None = None,
         create: bool = True,
-        clock: Callable[[], int] = _microseconds,
+        clock: Callable[[], int] = read_clock,
         policy: Policy | Mapping[str, object] | str | os.PathLike[str] | None = None,
         key: LedgerKey | bytes | str | os.PathLike[str] | None = None,
     ) -> None:
@@ -98,7 +93,7 @@ class Ledger(Shown, Book):
     def memory(cls) -> Self:
         """A ledger that is forgotten when the process ends: for play and for tests."""
         ledger = cls.__new__(cls)
-        ledger._begin(SQLiteStorage(None, clock=_microseconds, patience=1.0))  # noqa: SLF001
+        ledger._begin(SQLiteStorage(None, clock=read_clock, patience=1.0))  # noqa: SLF001
         return ledger
 
     @property

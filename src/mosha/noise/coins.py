@@ -11,9 +11,8 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.noise.exponential import exp_bounds, exp_negative, falls_below
-from mosha.noise.generators.words import word, words
-from mosha.noise.parameters import format_ratio, probability, scale_ratio, shape_of, to_ratio
-from mosha.noise.samples import generator
+from mosha.noise.generators.secure_random import word, words
+from mosha.noise.parameters import format_ratio, generator, probability, scale_ratio, shape_of, to_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

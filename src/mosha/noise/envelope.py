@@ -23,14 +23,13 @@ from mosha.noise.exponential import (
     exp_negative,
     falls_below,
 )
-from mosha.noise.generators.secure_random import SecureRandom
-from mosha.noise.generators.words import word, words
+from mosha.noise.generators.secure_random import SecureRandom, word, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mosha.core.randomness import Rng
-    from mosha.noise.generators.words import Words
+    from mosha.noise.generators.secure_random import Words
 
 __all__ = ["Envelope", "Law"]
 

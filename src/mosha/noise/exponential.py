@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 from typing import TYPE_CHECKING
 
-from mosha.noise.generators.words import word
+from mosha.noise.generators.secure_random import word
 
 if TYPE_CHECKING:
     from mosha.core.randomness import Rng

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, overload
 
 from mosha.core.errors import InvalidParameter
 from mosha.noise.envelope import Envelope
-from mosha.noise.parameters import scale_ratio
-from mosha.noise.samples import TABLES, draw, generator
+from mosha.noise.parameters import TABLES, draw, generator, scale_ratio
 
 if TYPE_CHECKING:
     import numpy as np

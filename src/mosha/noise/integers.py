@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, overload
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.noise.generators.words import word, words
-from mosha.noise.parameters import shape_of, whole_number
-from mosha.noise.samples import generator
+from mosha.noise.generators.secure_random import word, words
+from mosha.noise.parameters import generator, shape_of, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

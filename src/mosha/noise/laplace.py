@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 
 from mosha.noise.envelope import Envelope
-from mosha.noise.parameters import scale_ratio
-from mosha.noise.samples import TABLES, draw
+from mosha.noise.parameters import TABLES, draw, scale_ratio
 
 if TYPE_CHECKING:
     import numpy as np

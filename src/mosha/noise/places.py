@@ -10,11 +10,10 @@ import numpy as np
 
 from mosha.noise.coins import bernoulli
 from mosha.noise.exponential import exp_bounds
-from mosha.noise.generators.words import word, words
+from mosha.noise.generators.secure_random import word, words
 from mosha.noise.integers import uniform
 from mosha.noise.laplace import geometric
-from mosha.noise.parameters import probability, whole_number
-from mosha.noise.samples import TABLES, generator
+from mosha.noise.parameters import TABLES, generator, probability, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

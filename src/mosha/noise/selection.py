@@ -14,10 +14,9 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.noise.coins import flips
 from mosha.noise.exponential import exp_negative, falls_below
-from mosha.noise.generators.words import word
+from mosha.noise.generators.secure_random import word
 from mosha.noise.integers import uniform, uniform_each
-from mosha.noise.parameters import scale_ratio, shape_of
-from mosha.noise.samples import generator
+from mosha.noise.parameters import generator, scale_ratio, shape_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

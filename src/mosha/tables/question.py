@@ -15,7 +15,7 @@ from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.relation import Relation, rebase
 from mosha.connect.plan.source import Source
 from mosha.core.account import Account
-from mosha.core.budget import Budget
+from mosha.core.budget import Budget, choose_budget
 from mosha.core.errors import InvalidParameter, Refused
 from mosha.core.fingerprint import fingerprint_plan
 from mosha.core.language import make_note
@@ -23,7 +23,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.names.deprecation import renamed_method
 from mosha.core.number import positive, strict_probability
-from mosha.core.question import choose_budget, find_least_budget
+from mosha.core.question import find_least_budget
 from mosha.core.release import Receipt
 from mosha.core.showing import BarsAhead, Card, Prose, Shown
 from mosha.core.unit import Unit
@@ -35,10 +35,9 @@ from mosha.tables.parts.part import Frame, Part
 from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.parts.shown_groups import MOST_KEYS
 from mosha.tables.questions.explaining import explain_release
-from mosha.tables.questions.look import describe_look, is_known, look, remember
+from mosha.tables.questions.look import EARLIER, describe_look, is_known, look, notice_data, remember, take_answer
 from mosha.tables.questions.reader import ProtectedTable, Tables, read_question
 from mosha.tables.questions.release_plan import Released, ReleasePlan, check_parts, plan_parts, plan_release
-from mosha.tables.questions.retry import EARLIER, notice_data, take_answer
 from mosha.tables.questions.writer import write_question
 from mosha.tables.showing import make_question_card
 

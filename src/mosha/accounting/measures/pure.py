@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
+from mosha.accounting.numerics.price import NO_COST, Cost, fold, most_expensive
 from mosha.accounting.numerics.rounding import add_up, bound_above, divide_up, times_up
 from mosha.core.event import Event
 from mosha.core.events import (

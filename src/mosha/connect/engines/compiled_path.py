@@ -45,9 +45,8 @@ from mosha.connect.plan.bounding import NormBound, Truncate
 from mosha.connect.plan.owner_keys import OwnerKeys, split_owners
 from mosha.connect.plan.totals import Array, Totals, object_array
 from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, cast, column, number
-from mosha.connect.sql.listed_groups import FEW
 from mosha.connect.sql.rows import subquery
-from mosha.connect.sql.statement import alias, contributions, copies, key_columns, select
+from mosha.connect.sql.statement import FEW, alias, contributions, copies, key_columns, select
 
 __all__ = ["Compiled"]
 

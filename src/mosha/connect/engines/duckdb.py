@@ -18,7 +18,6 @@ import duckdb
 from sqlglot import exp
 
 from mosha.connect.engines.asking import stopping, too_late
-from mosha.connect.engines.comma_separated import cell_columns, header, separator_of
 from mosha.connect.engines.compiled_path import Compiled
 from mosha.connect.engines.duckdb_fields import (
     arrow_array,
@@ -37,7 +36,15 @@ from mosha.connect.engines.duckdb_fields import (
 from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_columns
 from mosha.connect.engines.duckdb_plans import Plans, hide_errors, make_config, read_silently
 from mosha.connect.engines.labels import to_array
-from mosha.connect.engines.local_source import LocalSource, files_version, size_of, tell_unchanged
+from mosha.connect.engines.local_source import (
+    LocalSource,
+    cell_columns,
+    files_version,
+    header,
+    separator_of,
+    size_of,
+    tell_unchanged,
+)
 from mosha.connect.engines.source import BATCH, Columns, Engine, Use
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.kernels.slices import OutOfMemory, in_slices, slices_for
@@ -46,9 +53,8 @@ from mosha.connect.plan.aggregation import Norms, Question
 from mosha.connect.plan.source import Field
 from mosha.connect.plan.totals import Array, Totals
 from mosha.connect.sql.dialect import DUCKDB, Listed, Node, call, column, text
-from mosha.connect.sql.listed_groups import FEW, span_of
 from mosha.connect.sql.rows import subquery
-from mosha.connect.sql.statement import Query, alias, select
+from mosha.connect.sql.statement import FEW, Query, alias, select, span_of
 from mosha.core.errors import DataError, InvalidParameter
 
 __all__ = ["DuckDB", "LocalSource"]

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mosha.connect.engines.comma_separated import separator_of
 from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.local_source import separator_of
 from mosha.connect.engines.other_formats import find_format, open_encoded, open_other
 from mosha.connect.engines.plain_columns import read_plain_columns
 from mosha.connect.engines.source import Engine

@@ -17,10 +17,9 @@ from mosha.connect.plan.relation import Relation
 from mosha.connect.plan.source import Field, Source
 from mosha.connect.plan.totals import Array, Totals, integers, object_array
 from mosha.connect.sql.dialect import Dialect, Node
-from mosha.connect.sql.listed_groups import FEW
-from mosha.connect.sql.queries import queries, sql_of
+from mosha.connect.sql.norms import queries, sql_of
 from mosha.connect.sql.rows import write_for_people
-from mosha.connect.sql.statement import Query
+from mosha.connect.sql.statement import FEW, Query
 from mosha.core.errors import DataError
 from mosha.core.fingerprint import Description
 

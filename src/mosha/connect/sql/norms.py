@@ -1,4 +1,7 @@
-"""Norm bounding in SQL, in whole numbers only: every engine and the kernel give the same integers (`bounding.md`)."""
+"""Norm bounding in SQL, in whole numbers only: every engine and the kernel give the same integers (`bounding.md`).
+
+`queries` chooses the statements that answer a question: bounding and exact sums, where the data live.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Type
-from mosha.connect.language.value import Persons, Value
-from mosha.connect.plan.aggregation import Aggregation, Norms, Question
-from mosha.connect.plan.bounding import NormBound
+from mosha.connect.language.value import Clamped, Persons, Rows, Value
+from mosha.connect.plan.aggregation import Aggregation, Distinct, NearRanks, Norms, Question
+from mosha.connect.plan.bounding import NormBound, Truncate, Unbounded
 from mosha.connect.sql.dialect import Dialect, Kind, Node, binary, call, cast, choose, column, number
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import (
     Query,
     alias,
+    all_of,
     any_of,
     contributions,
     copies,
@@ -24,8 +29,18 @@ from mosha.connect.sql.statement import (
     table,
     with_parts,
 )
+from mosha.connect.sql.truncation import distinct, truncate_rows
 
-__all__ = ["GROUP_LIMIT", "SQUARE_LIMIT", "group_norms", "norm_histogram", "row_norms"]
+__all__ = [
+    "GROUP_LIMIT",
+    "SQUARE_LIMIT",
+    "group_norms",
+    "near_ranks",
+    "norm_histogram",
+    "queries",
+    "row_norms",
+    "sql_of",
+]
 
 GROUP_LIMIT = 2**43
 SQUARE_LIMIT = 2**102
@@ -209,3 +224,106 @@ def norm_histogram(question: Norms, dialect: Dialect) -> Query:
     numbered = select([alias(dialect.to(Type.INTEGER, bucket), "k0")], subquery(norms, "norms"))
     counted = alias(exp.Count(this=exp.Star()), "s0")
     return Query(select([column("k0"), counted], subquery(numbered, "buckets"), group=[column("k0")]), ("persons",))
+
+
+def queries(question: Question, dialect: Dialect) -> list[Query]:
+    """The statements that answer a question: more than one only where rows and persons are bounded side by side."""
+    if isinstance(question, Distinct):
+        return [distinct(question, dialect)]
+    if isinstance(question, Norms):
+        return [norm_histogram(question, dialect)]
+    if isinstance(question, NearRanks):
+        return [near_ranks(question, dialect)]
+    assert isinstance(question, Aggregation)
+    bound = question.bound
+    if isinstance(bound, Unbounded):
+        return [_sum_all_rows(question, dialect)]
+    if isinstance(bound, Truncate):
+        return [truncate_rows(question, bound, dialect)]
+    assert isinstance(bound, NormBound)
+    parts: tuple[list[tuple[str, Value]], list[tuple[str, Value]]] = ([], [])
+    for name, value in question.values:
+        by_row = bound.order == 1 and not isinstance(value, Persons)
+        parts[0 if by_row else 1].append((name, value))
+    found = [row_norms(question, parts[0], bound, dialect)] if parts[0] else []
+    return found + ([group_norms(question, parts[1], bound, dialect)] if parts[1] else [])
+
+
+def sql_of(question: Question, dialect: Dialect) -> str:
+    """The statements as text, for people."""
+    return ";\n\n".join(dialect.sql(query.statement, pretty=True) for query in queries(question, dialect))
+
+
+def _sum_all_rows(question: Aggregation, dialect: Dialect) -> Query:
+    """Every row in full. What is missing counts nothing, so a sum and the number of its known rows share a column."""
+    values, keys = [value for _, value in question.values], key_columns(question)
+    known = {repr(value.of): value.known for value in values if isinstance(value, Clamped)}
+    columns: dict[str, Expression] = {}
+    sums: list[Node] = []
+    for i, value in enumerate(values):
+        counted = isinstance(value, Rows) and (is_plain_count(value) or repr(value.of) in known)
+        if counted and is_plain_count(value):
+            sums.append(alias(exp.Count(this=exp.Star()), f"s{i}"))
+            continue
+        if isinstance(value, Rows) and counted:
+            expression = known[repr(value.of)]
+        else:
+            expression = value.known if isinstance(value, Clamped) else value.expression
+        columns.setdefault(repr(expression), expression)
+        node = column(f"x{list(columns).index(repr(expression))}")
+        sums.append(alias(exp.Count(this=node) if counted else dialect.sum(node, value.magnitude), f"s{i}"))
+    rows = contributions(question, [], dialect, extra=list(columns.values()))
+    query = select([*keys, *sums], subquery(rows, "rows"), group=copies(keys))
+    return Query(query, tuple(name for name, _ in question.values))
+
+
+NAMES = ("cell", "rows", "upto", "total")
+
+
+def near_ranks(question: NearRanks, dialect: Dialect) -> Query:
+    """One statement: weights by cell, running totals in each group, and the cells near the ranks."""
+    keys = key_columns(question)
+    cells, cell = _count_cells(question, dialect)
+    named = [*copies(keys), alias(cell, "cell"), alias(dialect.widen(column("s0")), "rows")]
+    filled = binary(exp.GT, column("s0"), number(0))
+    weighed = select(named, subquery(cells, "cells"), where=filled)
+    upto = _running(dialect.sum(column("rows"), None), keys, exp.Order(expressions=[column("cell")]))
+    total = _running(dialect.sum(column("rows"), None), keys)
+    ranked = select(
+        [*copies(keys), column("cell"), column("rows"), alias(upto, "upto"), alias(total, "total")],
+        subquery(weighed, "weighed"),
+    )
+    found = [alias(column(name), f"s{i}") for i, name in enumerate(NAMES)]
+    near = any_of([_is_near(top, bottom, reach, dialect) for top, bottom, reach in question.near])
+    return Query(select([*copies(keys), *found], subquery(ranked, "ranked"), where=near), NAMES)
+
+
+def _count_cells(question: NearRanks, dialect: Dialect) -> tuple[exp.Select, Node]:
+    """The weight s0 of each group's cells, and the column that holds the cell."""
+    if isinstance(question.bound, NormBound):
+        return row_norms(question, [("rows", Rows())], question.bound, dialect, [question.cell]).statement, column("v1")
+    keys = [*key_columns(question), column("v0")]
+    counted = alias(exp.Count(this=exp.Star()), "s0")
+    rows = subquery(contributions(question, [question.cell], dialect), "rows")
+    return select([*keys, counted], rows, group=copies(keys)), column("v0")
+
+
+def _running(total: Node, keys: list[Node], order: exp.Order | None = None) -> Node:
+    """A sum over the rows of a group, or over those up to this one."""
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    over = {"partition_by": copies(keys)} | ({} if order is None else {"order": order, "spec": frame})
+    return exp.Window(this=total, **over)
+
+
+def _is_near(top: int, bottom: int, reach: int, dialect: Dialect) -> Node:
+    """Whether the ranks of a cell come within reach / bottom of the share top / bottom of its group."""
+    share, whole, away = (dialect.widen(number(n)) for n in (top, bottom, reach))
+    target = binary(exp.Mul, share, column("total"))
+    last = binary(exp.Mul, whole, column("upto"))
+    first = binary(exp.Mul, whole.copy(), binary(exp.Sub, column("upto"), column("rows")))
+    return all_of(
+        [
+            binary(exp.GTE, last, binary(exp.Sub, target, away)),
+            binary(exp.LTE, first, binary(exp.Add, target.copy(), away.copy())),
+        ]
+    )

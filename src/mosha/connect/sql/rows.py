@@ -14,7 +14,7 @@ from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, grid
 from mosha.connect.language.limits import seeds
 from mosha.connect.language.schema import Schema, Type
-from mosha.connect.plan.known_keys import KeyedScan
+from mosha.connect.plan.bounding import KeyedScan
 from mosha.connect.plan.owner_keys import find_key_join
 from mosha.connect.plan.person_steps import OwnerJoin, Pick, Summary, SummaryColumn, Union
 from mosha.connect.plan.relation import (

@@ -30,7 +30,7 @@ from mosha.graphs.statistics.spread import (
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.noise import bernoulli_exp, geometric, uniform
 from mosha.noise.exponential import falls_below
-from mosha.noise.generators.words import word
+from mosha.noise.generators.secure_random import word
 
 __all__ = ["Rungs", "ladder"]
 

@@ -21,9 +21,8 @@ from mosha.ledger.checking.opinion import Opinion, keeps_enough
 from mosha.ledger.checking.state import PaymentState
 from mosha.ledger.paying.charge import Charge, to_columns
 from mosha.ledger.paying.lanes import Lanes
-from mosha.ledger.paying.order import scope_of
 from mosha.ledger.paying.payment import CLOSED, VOID
-from mosha.ledger.paying.purchase import describe_purchase
+from mosha.ledger.paying.receipts import describe_purchase, scope_of
 from mosha.ledger.storage.chain import Content, Entry, canonical
 from mosha.ledger.terms.edition import EDITION, read_edition
 from mosha.ledger.terms.edition import TOPIC as EDITION_TOPIC

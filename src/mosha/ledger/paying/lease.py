@@ -24,12 +24,9 @@ from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 from mosha.ledger.paying.charge import Charge, charge, check_ends, price_charges, write_charging
-from mosha.ledger.paying.failures import count_failure, refuse_frozen
-from mosha.ledger.paying.holder import draw_secret, make_lock
-from mosha.ledger.paying.order import scope_of
+from mosha.ledger.paying.holder import count_failure, draw_secret, make_lock, refuse_frozen
 from mosha.ledger.paying.payment import remainder, settle, surplus
-from mosha.ledger.paying.purchase import remember_purchase
-from mosha.ledger.paying.receipts import make_receipt
+from mosha.ledger.paying.receipts import make_receipt, remember_purchase, scope_of
 from mosha.ledger.storage.chain import Content, Entry
 from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.terms.payers import Payer

@@ -34,11 +34,8 @@ from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.release import Receipt
 from mosha.ledger.paying.charge import Charge, charge, hand_back, price_charges, write_charging
 from mosha.ledger.paying.codec import Unkept, decode, encode
-from mosha.ledger.paying.failures import count_failure, refuse_frozen
-from mosha.ledger.paying.holder import begin, draw_secret, end, make_lock
-from mosha.ledger.paying.order import Order, find_same, scope_of
-from mosha.ledger.paying.purchase import remember_purchase
-from mosha.ledger.paying.receipts import make_receipt
+from mosha.ledger.paying.holder import begin, count_failure, draw_secret, end, make_lock, refuse_frozen
+from mosha.ledger.paying.receipts import Order, find_same, make_receipt, remember_purchase, scope_of
 from mosha.ledger.storage.chain import Content, Entry, canonical
 from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.terms.payers import Payer

@@ -20,7 +20,7 @@ from mosha.core.showing import Card, Shown, escape_markdown
 from mosha.ledger.checking.replay import Balance
 from mosha.ledger.paying.charge import from_columns
 from mosha.ledger.paying.payment import VOID
-from mosha.ledger.paying.purchase import Purchase, compose_purchases, find_purchases
+from mosha.ledger.paying.receipts import Purchase, compose_purchases, find_purchases
 from mosha.ledger.paying.room import count_like_last
 from mosha.ledger.publishing.facts import ReleaseLine, StatementFacts
 from mosha.ledger.publishing.registry import draft_entry, make_entry, missing_fields

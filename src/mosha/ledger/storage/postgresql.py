@@ -10,8 +10,8 @@ from typing import Any
 
 from mosha.core.errors import LedgerUnavailable, MissingExtra
 from mosha.core.language import Phrase, phrase
+from mosha.ledger.storage.chain import Witness
 from mosha.ledger.storage.transactions import ADDED, SCHEMA, Storage, Transaction
-from mosha.ledger.storage.witness import Witness
 
 try:
     import psycopg

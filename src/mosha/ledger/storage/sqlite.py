@@ -14,12 +14,18 @@ from typing import Any
 
 from mosha.core.errors import LedgerUnavailable
 from mosha.core.language import Phrase, describe_system_error, phrase
-from mosha.ledger.storage.files import BookFiles, Inode, inode, refuse_foreign_ground, refuse_missing_locks
+from mosha.ledger.storage.chain import Witness
+from mosha.ledger.storage.files import (
+    BookFiles,
+    Inode,
+    begin_in_turn,
+    inode,
+    refuse_foreign_ground,
+    refuse_missing_locks,
+)
 from mosha.ledger.storage.fork import keep_for_ever
 from mosha.ledger.storage.readers import Disturbed, Readers
 from mosha.ledger.storage.transactions import ADDED, SCHEMA, SHARED, Storage, Transaction
-from mosha.ledger.storage.turns import begin_in_turn
-from mosha.ledger.storage.witness import Witness
 
 __all__ = ["SQLiteStorage"]
 

@@ -18,14 +18,13 @@ from copy import copy
 from typing import Any, Generic, TypeVar
 
 from mosha.core.errors import LedgerTampered, LedgerUnavailable, MoshaError
-from mosha.ledger.storage.chain import GENESIS, Content, Entry, Head, follow
+from mosha.ledger.storage.chain import GENESIS, Content, Entry, Head, Witness, follow
 from mosha.ledger.storage.fork import notice_fork, watch
 from mosha.ledger.storage.key import LedgerKey
 from mosha.ledger.storage.readers import Disturbed, Readers
 from mosha.ledger.storage.seal import check_payer, write_tag
-from mosha.ledger.storage.witness import Witness
 
-__all__ = ["INDEX", "SCHEMA", "Storage", "Transaction"]
+__all__ = ["INDEX", "SCHEMA", "Storage", "Transaction", "read_clock"]
 
 Result = TypeVar("Result")
 COURTESY = 0.05  # seconds that a reader waits for a payer at most, at each breath
@@ -386,3 +385,8 @@ def _perform(batch: list[_Ticket[object]], transaction: Transaction) -> None:
                 ticket.value = ticket.operation(transaction)
         except MoshaError as error:
             ticket.error = error
+
+
+def read_clock() -> int:
+    """Now, in microseconds."""
+    return time.time_ns() // 1000

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mosha.core.errors import InsecureRandomness, InvalidParameter
-from mosha.noise.generators.words import Words, byte_count, words
+from mosha.noise.generators.secure_random import Words, byte_count, words
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

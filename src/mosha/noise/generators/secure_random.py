@@ -7,20 +7,25 @@ what the pool has handed out is overwritten, and a child process never inherits 
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, final
 
+import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from mosha.core.errors import InsecureRandomness, InvalidParameter
-from mosha.noise.generators.words import Words, byte_count, words
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
+    from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["SecureRandom", "secure"]
+    from mosha.core.randomness import Rng
+
+    Words: TypeAlias = NDArray[np.unsignedinteger[Any]]
+
+__all__ = ["SecureRandom", "Words", "byte_count", "secure", "word", "words"]
 
 _KEY_BYTES: Final = 32
 _POOL_BYTES: Final = 8192
@@ -161,3 +166,31 @@ def secure() -> SecureRandom:
     True
     """
     return _process_wide
+
+
+if not TYPE_CHECKING:
+    Words = np.ndarray
+
+
+def byte_count(n: object) -> int:
+    """`n` as a number of bytes or words; anything else is refused."""
+    try:
+        count = operator.index(n)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidParameter("core.not_whole", parameter="n", kind=type(n).__name__) from None
+    if count < 0:
+        raise InvalidParameter("noise.negative_number_of_bytes", parameter="n")
+    return count
+
+
+def words(rng: Rng, n: int, dtype: DTypeLike = "<u8") -> Words:
+    """The next `n` unsigned integers of type `dtype` (a read-only view of the bytes)."""
+    kind = np.dtype(dtype)
+    if kind.kind != "u":
+        raise InvalidParameter("noise.words_not_unsigned", parameter="dtype", kind=str(kind))
+    return np.frombuffer(rng.bytes(byte_count(n) * kind.itemsize), dtype=kind.newbyteorder("<"))
+
+
+def word(rng: Rng, n: int = 8) -> int:
+    """The next `n` bytes as one integer below 256**n."""
+    return int.from_bytes(rng.bytes(n), "little")

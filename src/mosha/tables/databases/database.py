@@ -10,7 +10,7 @@ from typing import Any
 
 from mosha.connect.engines.opening import DATABASES, source
 from mosha.connect.engines.source import Engine
-from mosha.connect.plan.known_keys import KeyedScan
+from mosha.connect.plan.bounding import KeyedScan
 from mosha.connect.plan.person_steps import OwnerJoin
 from mosha.connect.plan.relation import Relation, Scan, private, public
 from mosha.connect.plan.source import Source

@@ -276,3 +276,9 @@ class Mean(Additive):
             left = np.where(meets, np.clip(total / safe - reach, low, high), low)
             right = np.where(meets, np.clip(total / safe + reach, low, high), high)
         return left, right, meets
+
+
+def list_unknown(aggregates: Mapping[str, Aggregate]) -> list[Measured]:
+    """The numbers whose range is yet to be bought, each once."""
+    found = {m.key: m for aggregate in aggregates.values() for m in aggregate.numbers() if m.automatic}
+    return list(found.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,13 +26,12 @@ from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.mechanisms.shares import pure_epsilon
-from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounded_number import TO_BE_BOUGHT, Measured, Range
 from mosha.tables.parts.bounds import Limits
 from mosha.tables.parts.norm_choice import LITTLE
 from mosha.tables.parts.part import Frame, within
 
-__all__ = ["EXTREMES", "SHARE_FOR_RANGES", "RangeChoice", "range_note", "unknown"]
+__all__ = ["EXTREMES", "SHARE_FOR_RANGES", "RangeChoice", "range_note"]
 
 SHARE_FOR_RANGES = 0.1
 SMALLEST, LARGEST = -20, 40
@@ -74,12 +73,6 @@ def bucket(of: Expression) -> Expression:
 
     marks = edges()
     return when(~of.is_null(), search(0, len(marks)))
-
-
-def unknown(aggregates: Mapping[str, Aggregate]) -> list[Measured]:
-    """The numbers whose range is yet to be bought, each once."""
-    found = {m.key: m for aggregate in aggregates.values() for m in aggregate.numbers() if m.automatic}
-    return list(found.values())
 
 
 @dataclass(frozen=True)

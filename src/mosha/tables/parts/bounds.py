@@ -10,9 +10,8 @@ from typing import Any
 
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
-from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded, has_one_row_each
 from mosha.connect.plan.fixed_rows import is_never_missing, keeps_rows
-from mosha.connect.plan.known_keys import has_one_row_each
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -362,11 +362,3 @@ def _owners(frame: Frame, keys: Sequence[NDArray[np.generic]], rows: int) -> Int
         alone = {key: i for (key,), i in place.items()}
         return np.array([alone.get(key, -1) for key in keys[0].tolist()], np.int64)
     return np.array([place.get(key, -1) for key in zip(*(c.tolist() for c in keys), strict=True)], np.int64)
-
-
-def columns_of(quantiles: Mapping[str, Quantile]) -> Iterable[dict[str, Quantile]]:
-    """The quantiles of each column by themselves: they share one grid."""
-    found: dict[str, dict[str, Quantile]] = {}
-    for name, asked in quantiles.items():
-        found.setdefault(asked.measured.key, {})[name] = asked
-    return found.values()

@@ -24,9 +24,9 @@ from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.mechanisms.shares import noise_multiplier, pure_epsilon
-from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Mean, Sum
+from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Mean, Sum, list_unknown
 from mosha.tables.parts.assumptions import Guess
-from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note, unknown
+from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, fix_counts, limits_of
 from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, bounded_note, name_bound, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
@@ -93,7 +93,7 @@ class Sums:
         if limits.automatic:
             order = 1 if gaussian is None and not other else 2
             choice = NormChoice.plan(budget, share, order, twice=limits.twice)
-        if bought := unknown(aggregates):
+        if bought := list_unknown(aggregates):
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, len(bought))
         left = share_for_noise(frame, aggregates)
         fixed = {} if frame.split else fix_counts(values, limits, frame.relation)
@@ -184,7 +184,7 @@ class Sums:
         """The ranges and the bound that are yet to be bought, and what will be asked with them."""
         ranges = {}
         if self.ranges is not None:
-            for number in unknown(self.aggregates):
+            for number in list_unknown(self.aggregates):
                 ranges[number.key] = self.ranges.choose(frame, number, self.limits, rng)
         asked = self.fill_ranges(ranges)
         if asked.choice is None:
@@ -215,7 +215,7 @@ class Sums:
         """
         if self.choice is None and self.ranges is None and self.limits.truncation is None:
             return
-        unknowns = unknown(self.aggregates)
+        unknowns = list_unknown(self.aggregates)
         for between in EXTREMES if unknowns else ((0.0, 1.0),):
             filled = self.fill_ranges({number.key: between for number in unknowns})
             if unknowns:
@@ -269,7 +269,7 @@ class Sums:
 
     def assume(self, frame: Frame, guess: Guess) -> Noisy:
         norm = guess.norm(self.limits)
-        ranges = {number.key: list(guess.range(number)) for number in unknown(self.aggregates)}
+        ranges = {number.key: list(guess.range(number)) for number in list_unknown(self.aggregates)}
         asked = self.fill_ranges(ranges)
         _, bits = asked.question(frame, norm, bytes(32))
         rows = 0.0 if guess.rows is None else float(guess.rows)
@@ -361,7 +361,9 @@ def is_shared(frame: Frame, aggregates: Mapping[str, Additive], moved: Mapping[s
     if not frame.split and _is_one_mean(aggregates, moved.keys(), limits):
         return True
     few = 4 if limits.twice and not limits.by_person and not frame.split else 2
-    plain = all(isinstance(aggregate, Count | Sum) for aggregate in aggregates.values()) and not unknown(aggregates)
+    plain = all(isinstance(aggregate, Count | Sum) for aggregate in aggregates.values()) and not list_unknown(
+        aggregates
+    )
     return plain and len(moved) >= few and are_exclusive(list(moved.values()))
 
 
@@ -384,7 +386,7 @@ def share_for_noise(frame: Frame, aggregates: Mapping[str, Additive]) -> float:
     """What is left of a part's budget for its noise, after bounds and ranges are bought."""
     automatic = find_limits(frame, values_of(aggregates)).automatic
     bounds = SHARE_FOR_BOUNDS if automatic else 0.0
-    return 1.0 - bounds - (SHARE_FOR_RANGES if unknown(aggregates) else 0.0)
+    return 1.0 - bounds - (SHARE_FOR_RANGES if list_unknown(aggregates) else 0.0)
 
 
 def _column(totals: object, groups: int) -> Any:

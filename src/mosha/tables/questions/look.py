@@ -3,6 +3,8 @@
 What a look finds follows from the question, the budget, the tables as the engine sees them, and how many calls Python
 has left. Where none of them has changed since a look of this process, the statements that will run were analysed then,
 and no second look is made.
+
+Under a key a retry finds the earlier release again, and is told from a first answer.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.source import Source
-from mosha.connect.sql.listed_groups import FEW
+from mosha.connect.sql.statement import FEW
+from mosha.core.account import Run
 from mosha.core.budget import Budget
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import Interrupted, InvalidParameter, SourceUnavailable
 from mosha.core.fingerprint import fingerprint_plan
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.release import Release
 from mosha.noise import secure
 from mosha.tables.parts.counted_keys import CountedKeys
 from mosha.tables.parts.distinct_values import DistinctPart
@@ -31,7 +37,7 @@ from mosha.tables.parts.part import Frame, Part, Rows, Selection
 from mosha.tables.parts.quantiles import QuantilesPart
 from mosha.tables.parts.sums import Sums
 
-__all__ = ["Looked", "describe_look", "is_known", "look", "remember"]
+__all__ = ["EARLIER", "Looked", "describe_look", "is_known", "look", "notice_data", "remember", "take_answer"]
 
 DEEPER = 64  # calls that a paid step may have around it, more than the look
 LEAST_KEY, LARGEST_KEY = bytes(32), b"\xff" * 32
@@ -182,3 +188,27 @@ def remember(looked: Looked | None) -> None:
     kept[looked.question] = looked
     for oldest in list(kept)[:-MOST_KEPT]:
         kept.pop(oldest, None)
+
+
+EARLIER = "tables.note_earlier"
+
+
+def take_answer(run: Run, key: str | None) -> Release:
+    """The release; where it was lost on its way, the error has the key under which the payment waits (`retry_key`)."""
+    try:
+        return run.step(None)
+    except (SourceUnavailable, Interrupted) as problem:
+        if key is not None:
+            problem.spent, problem.retry_key = "waits", key
+        raise
+
+
+def notice_data(measurement: Measurement) -> tuple[Measurement, list[bool]]:
+    """The same measurement, and a list that stays empty where the answer was kept and no data were met."""
+    met: list[bool] = []
+
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[Any, Any]:
+        met.append(True)
+        return measurement.step(state, data, ask, rng)
+
+    return replace(measurement, step=step), met

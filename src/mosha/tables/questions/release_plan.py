@@ -1,7 +1,11 @@
-"""One release, planned once: which parts share the budget, what they cost, and what is read out of their answers."""
+"""One release, planned once: which parts share the budget, what they cost, and what is read out of their answers.
+
+The sums of a release have the pure noise or the Gaussian one, whichever has the smaller predicted error.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
@@ -15,7 +19,8 @@ from mosha.core.budget import Budget
 from mosha.core.event import NOTHING
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
-from mosha.tables.mechanisms.joint_noise import FEW_GROUPS
+from mosha.tables.mechanisms.joint_noise import FEW_GROUPS, BoxNoise, GaussianNoise
+from mosha.tables.mechanisms.shares import noise_multiplier, pure_epsilon
 from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import limits_of
@@ -25,12 +30,57 @@ from mosha.tables.parts.key_values import from_plain, to_plain
 from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.mixed_keys import MixedKeys
 from mosha.tables.parts.part import Frame, Noisy, Part, Rows, Selection
-from mosha.tables.parts.quantiles import Quantile, QuantilesPart, columns_of
-from mosha.tables.parts.sums import Sums, share_for_noise
+from mosha.tables.parts.quantiles import Quantile, QuantilesPart
+from mosha.tables.parts.sums import Sums, find_limits, is_shared, share_for_noise, values_of
 from mosha.tables.parts.top import TopSelection
-from mosha.tables.questions.kinds_of_noise import compares_noises, prefers_gaussian
 
-__all__ = ["ReleasePlan", "Released", "check_parts", "plan_parts", "plan_release"]
+__all__ = [
+    "ReleasePlan",
+    "Released",
+    "check_parts",
+    "compares_noises",
+    "plan_parts",
+    "plan_release",
+    "prefers_gaussian",
+]
+
+TOO_FEW = 8
+"""In so many groups Gaussian noise cannot be better than the pure kind."""
+
+TYPICAL = 50
+"""Rows of a person with much, where nothing is known before the bound is bought."""
+
+FILLED = 0.5
+"""The share of groups that such a person is in: evenly in all of them would flatter Gaussian noise."""
+
+
+def compares_noises(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget) -> bool:
+    """Whether pure and Gaussian noise are compared when the bound is known, and not before.
+
+    Norms of order 1 are at most sqrt(groups) times those of order 2: in few groups the pure kind always wins.
+    """
+    limits = find_limits(frame, values_of(aggregates))
+    possible = budget.epsilon is not None and budget.delta > 0 and not limits.twice
+    return possible and limits.automatic and frame.most_groups > TOO_FEW
+
+
+def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float) -> bool:
+    """Whether Gaussian noise has the smaller predicted error, this share of the budget being spent on either."""
+    if not budget.allows_gaussian:
+        return False
+    if budget.epsilon is None:
+        return True
+    values = values_of(aggregates)
+    limits = find_limits(frame, values)
+    shape = (len(values), frame.most_groups, is_shared(frame, aggregates, values, limits))
+    box = BoxNoise(pure_epsilon(budget, share), *shape)
+    gaussian = GaussianNoise(noise_multiplier(budget, share, gaussian=share), *shape)
+    if limits.automatic:
+        together = math.sqrt(TYPICAL + TYPICAL**2 / max(1.0, frame.most_groups * FILLED))
+        return gaussian.deviation(together) < box.deviation(TYPICAL)
+    reach = [limits.reach(list(values.values()), order, limits.norm, split=frame.split)[0] for order in (1, 2)]
+    return gaussian.deviation(reach[1]) < box.deviation(reach[0])
+
 
 SHARE_FOR_KEYS = 0.3
 SHARE_FOR_TOP = 0.5
@@ -223,7 +273,12 @@ def _split_sums(aggregates: Mapping[str, Aggregate]) -> list[dict[str, Additive]
 
 
 def _split_quantiles(aggregates: Mapping[str, Aggregate]) -> Iterable[dict[str, Quantile]]:
-    return columns_of({n: a for n, a in aggregates.items() if isinstance(a, Quantile)})
+    """The quantiles of each column by themselves: they share one grid."""
+    found: dict[str, dict[str, Quantile]] = {}
+    for name, asked in aggregates.items():
+        if isinstance(asked, Quantile):
+            found.setdefault(asked.measured.key, {})[name] = asked
+    return found.values()
 
 
 def _share(names: Iterable[str], aggregates: Mapping[str, Aggregate], weights: Mapping[str, float]) -> float:

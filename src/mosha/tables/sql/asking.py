@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from mosha.connect.plan.known_keys import has_one_row_each
+from mosha.connect.plan.bounding import has_one_row_each
 from mosha.connect.plan.person_steps import OwnerJoin
 from mosha.connect.plan.relation import list_steps
 from mosha.core.errors import InvalidParameter, MoshaError, Refused

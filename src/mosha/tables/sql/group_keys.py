@@ -1,22 +1,55 @@
-"""The keys of GROUP BY: which they are, what is said about them, and where their groups come from."""
+"""The keys of GROUP BY: which they are, what is said about them, and where their groups come from.
+
+GROUP BY ROLLUP, CUBE and GROUPING SETS: the finest groups are asked once, the others are their sums.
+
+Guarantee:
+    Sums of released counts and sums are post-processing: free, and consistent with one another to the last digit.
+    A sum of m cells misses its bar with probability at most 1 - confidence: either bar holds by itself, and both are
+    fixed before the noise is known, so the narrower one holds too.
+    (1) Each cell misses its own bar at level 1 - b/m with probability b/m; if none does, the sum is within their sum.
+    (2) The noise of cells is independent and symmetric. Given all |noise| <= q (level 1 - b/2m, fails with b/2) their
+        signs are fair coins, and by Hoeffding |sum| > sqrt(2 ln(4/b) sum of q**2) has probability at most b/2.
+    (2) is about noise alone, and is used where the limits of a person are declared, so that nothing else is in a bar.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from mosha.connect.language.expression import Column
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.unit import Person
+from mosha.tables.answer import Answer
 from mosha.tables.functions.constants import fold_numbers
+from mosha.tables.parts.additive import Count, Sum
+from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import is_aggregate
 from mosha.tables.sql.output import find_position
 from mosha.tables.sql.scalar import Refused, constant, name_of, scalar
 from mosha.tables.sql.scope import Scope
 from mosha.tables.table import FROM_DATA, is_from_data
 
-__all__ = ["check_columns", "check_grouped", "check_shared", "find_public", "list_columns", "read_keys"]
+__all__ = [
+    "MOST_SETS",
+    "add_up",
+    "check_columns",
+    "check_grouped",
+    "check_sets",
+    "check_shared",
+    "divide_means",
+    "find_public",
+    "list_columns",
+    "read_keys",
+    "read_marks",
+    "split_sets",
+]
 
 
 def read_keys(
@@ -118,3 +151,132 @@ def _listed_in_where(select: exp.Select, scope: Scope) -> dict[str, list[Any]]:
 
 def _is_constant(node: exp.Expression) -> bool:
     return isinstance(node, exp.Literal) or fold_numbers(node) is not None
+
+
+MOST_SETS = 64
+Sets = tuple[frozenset[str], ...]
+
+
+def split_sets(group: exp.Group | None) -> tuple[list[exp.Expr], Sets]:
+    """All keys of GROUP BY, and the sets of them (by their texts) that are asked for; none for keys alone."""
+    if group is None:
+        return [], ()
+    if any(value for key, value in group.args.items() if key != "expressions"):
+        raise Refused("tables.sql_group_by")
+    parts = [_list_sets(node) for node in group.expressions]
+    keys = list({name_of(key): key for sets in parts for one in sets for key in one}.values())
+    if all(len(sets) == 1 for sets in parts):
+        return keys, ()
+    if math.prod(map(len, parts)) > MOST_SETS:
+        raise Refused("tables.sql_too_many_sets", most=MOST_SETS, spent="nothing")
+    chosen = (frozenset(name_of(key) for one in several for key in one) for several in itertools.product(*parts))
+    return keys, tuple(dict.fromkeys(chosen))
+
+
+def _list_sets(node: exp.Expr) -> list[list[exp.Expr]]:
+    """The sets of keys that one part of GROUP BY stands for."""
+    if isinstance(node, exp.Rollup):
+        listed = [_list_keys(part) for part in node.expressions]
+        return [list(itertools.chain(*listed[:length])) for length in range(len(listed), -1, -1)]
+    if isinstance(node, exp.Cube):
+        listed = [_list_keys(part) for part in node.expressions]
+        sizes = range(len(listed), -1, -1)
+        return [list(itertools.chain(*some)) for size in sizes for some in itertools.combinations(listed, size)]
+    if isinstance(node, exp.GroupingSets):
+        return [one for part in node.expressions for one in _list_sets(part)]
+    return [_list_keys(node)]
+
+
+def _list_keys(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    return _list_keys(node.this) if isinstance(node, exp.Paren) else [node]
+
+
+def check_sets(question: Question, sets: Sets, names: Mapping[str, str]) -> Sets:
+    """The sets by the names of their keys; refused where groups cannot be added up, or only some would be shown."""
+    if not sets:
+        return ()
+    for name, aggregate in question.aggregates.items():
+        if not isinstance(aggregate, Count | Sum):
+            raise Refused("tables.sql_sets_add_up", text=name, spent="nothing")
+    if question.only is None or question.private_keys:
+        raise Refused("tables.sql_sets_of_listed", spent="nothing")
+    return tuple(frozenset(names[text] for text in kept) for kept in sets)
+
+
+def divide_means(select: exp.Select) -> None:
+    """AVG(x) as SUM(x) / COUNT(x), which add up, in a query with sets of keys; columns keep their names."""
+    for item in select.expressions:
+        if isinstance(item, exp.Avg):
+            item.replace(exp.alias_(item.copy(), name_of(item).lower(), quoted=True))
+    for node in list(select.find_all(exp.Avg)):
+        if not isinstance(node.parent, exp.Window) and not isinstance(node.this, exp.Distinct):
+            parts = exp.Sum(this=node.this.copy()), exp.Count(this=node.this.copy())
+            node.replace(exp.Paren(this=exp.Div(this=parts[0], expression=parts[1])))
+
+
+def read_marks(nodes: Sequence[exp.Expr], sets: Sets, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys that GROUPING(...) asks about, by their names."""
+    found = tuple(names.get(name_of(node), "") for node in nodes)
+    if not sets or not found or not all(found):
+        raise Refused("tables.sql_grouping", spent="nothing")
+    return found
+
+
+def add_up(raw: Answer, sets: Sets, question: Question, marks: Mapping[str, Sequence[str]]) -> Answer:
+    """The answer about the finest groups, and its sums over the keys that each set leaves out (None in their places).
+
+    Args:
+        raw: the answer about the finest groups.
+        sets: the keys that each set keeps.
+        question: what was asked.
+        marks: columns that tell which keys a row leaves out: a bit for each of these keys, the last one is 1.
+    """
+    rows: list[tuple[Any, ...]] = []
+    cells: list[list[int]] = []
+    told: dict[str, list[int]] = {name: [] for name in marks}
+    for shown in sets:
+        members: dict[tuple[Any, ...], list[int]] = {}
+        for place, row in enumerate(raw.rows):
+            key = tuple(value if name in shown else None for name, value in zip(raw.keys, row, strict=True))
+            members.setdefault(key, []).append(place)
+        rows += members
+        cells += members.values()
+        for name, asked in marks.items():
+            told[name] += [sum(2**i for i, key in enumerate(reversed(asked)) if key not in shown)] * len(members)
+    unit = question.unit
+    noise_alone = not isinstance(unit, Person) or unit.at_most is not None
+
+    def errors(level: float) -> dict[str, Any]:
+        sizes = sorted({len(several) for several in cells})
+        bars = {size: _read_bars(raw, level, size) for size in sizes}
+        return {
+            name: np.array([_add_bars(bars[len(several)], name, several, level, noise_alone) for several in cells])
+            for name in raw.columns
+        } | {name: np.zeros(len(cells)) for name in told}
+
+    columns = {
+        name: np.array([np.sum(np.asarray(column)[several]) for several in cells])
+        for name, column in raw.columns.items()
+    } | {name: np.array(bits) for name, bits in told.items()}
+    return replace(raw, rows=tuple(rows), columns=columns, errors=errors)
+
+
+def _read_bars(raw: Answer, level: float, size: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The bars of the cells for both ways of adding `size` of them."""
+    miss = 1 - level
+    return raw.errors(1 - miss / size), raw.errors(1 - miss / (2 * size))
+
+
+def _add_bars(
+    bars: tuple[Mapping[str, Any], Mapping[str, Any]],
+    name: str,
+    cells: Sequence[int],
+    level: float,
+    noise_alone: bool,  # noqa: FBT001
+) -> float:
+    summed, wide = (np.asarray(found[name], np.float64)[list(cells)] for found in bars)
+    if len(cells) == 1 or not noise_alone:
+        return float(summed.sum())
+    return float(min(summed.sum(), math.sqrt(2 * math.log(4 / (1 - level)) * float(np.sum(wide**2)))))

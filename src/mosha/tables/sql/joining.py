@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -12,10 +11,10 @@ from mosha.connect.language.expression import lit
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
 from mosha.core.options import JoinName
-from mosha.tables.sql.scalar import Refused, name_of, scalar
+from mosha.tables.sql.scalar import Refused, list_conditions, name_of, scalar
 from mosha.tables.sql.scope import Scope, check_new
 
-__all__ = ["Piece", "join_pieces", "join_scopes", "list_conditions"]
+__all__ = ["Piece", "join_pieces", "join_scopes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +42,6 @@ class _Assembly:
         """The one table that a column belongs to; None where it belongs to none of FROM."""
         found = [piece.alias for piece in self.pieces if Scope.find(piece.scope, node) is not None]
         return found[0] if len(found) == 1 else None
-
-
-def list_conditions(node: Any) -> list[exp.Expression]:
-    """The conditions that a WHERE or ON joins by AND."""
-    if node is None:
-        return []
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return [part for side in node.flatten() for part in list_conditions(side)] if isinstance(node, exp.And) else [node]
 
 
 def join_pieces(pieces: list[Piece], conditions: list[exp.Expression]) -> tuple[Scope, list[exp.Expression]]:

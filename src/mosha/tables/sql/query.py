@@ -18,8 +18,19 @@ from mosha.tables.aggregates import Aggregate, count
 from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import Context, aggregate, is_aggregate
-from mosha.tables.sql.group_keys import check_columns, check_grouped, check_shared, find_public, list_columns, read_keys
-from mosha.tables.sql.grouping_sets import add_up, check_sets, divide_means, read_marks, split_sets
+from mosha.tables.sql.group_keys import (
+    add_up,
+    check_columns,
+    check_grouped,
+    check_sets,
+    check_shared,
+    divide_means,
+    find_public,
+    list_columns,
+    read_keys,
+    read_marks,
+    split_sets,
+)
 from mosha.tables.sql.nearest import nearest
 from mosha.tables.sql.output import TYPICAL, Interval, check, count_limit, evaluate, find_position, half_width, rehearse
 from mosha.tables.sql.parsing import check_select, parse
@@ -105,7 +116,7 @@ class Statement:
         self, raw: Answer, bars: Sequence[Mapping[str, object] | None]
     ) -> tuple[list[dict[str, Interval]], list[int]]:
         """What is known in each row, and the rows that HAVING leaves, which are what windows see."""
-        blank = find_windows(self.windows, [{}], ())[0]
+        blank = find_windows(self.windows, [{}], ())[0] if self.windows else {}
         rows = [self._find_known(row, bar, blank) for row, bar in zip(raw, bars, strict=True)]
         kept = [i for i, row in enumerate(rows) if self.having is None or evaluate(self.having, row)[0]]
         if self.windows:
@@ -134,7 +145,7 @@ class Statement:
         """Evaluate everything once on made-up values: what mixes types is told before anything is spent."""
         made_up = {name: TYPICAL[kind] for name, kind in kinds.items()} | dict.fromkeys(self.names.values(), 1.0)
         known: dict[str, Interval] = {text: (made_up[name],) * 3 for text, name in {**self.keys, **self.names}.items()}
-        windows = rehearse_windows(self.windows, known)
+        windows = rehearse_windows(self.windows, known) if self.windows else {}
         known |= windows
         for _, node in self.items:
             rehearse(node, known)
@@ -238,7 +249,7 @@ def read_statement(
     by, sets = split_sets(select.args.get("group"))
     if sets:
         divide_means(select)
-    windows = take_windows(select)
+    windows = take_windows(select) if select.find(exp.Window) else []
     items = _items(select)
     by = by or _list_distinct(select, items)
     groups = read_keys(by, items, scope)
@@ -276,7 +287,7 @@ def read_statement(
         for o in (order.expressions if order else ())
     )
     texts = {text for text, _ in groups.values()} | set(names)
-    texts |= check_windows(windows, texts)
+    texts |= check_windows(windows, texts) if windows else set()
     for _, node in items:
         check(node, texts)
     aliases = texts | {name_of(exp.column(name)) for name, _ in items}

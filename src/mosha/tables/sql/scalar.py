@@ -14,8 +14,7 @@ from mosha.connect.language.expression import Call, Expression, Operator, col, l
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import Refused
 from mosha.core.number import real
-from mosha.tables.functions.constants import constant, find_type, fold_numbers, name_of
-from mosha.tables.functions.moments import read_texts, shift_column
+from mosha.tables.functions.constants import constant, find_type, fold_numbers, name_of, read_texts, shift_column
 from mosha.tables.functions.text_functions import TEXT_FUNCTIONS, TextFunction
 
 __all__ = ["MOST_POWER", "Refused", "all_of", "between", "constant", "decimal_of", "name_of", "scalar"]
@@ -128,6 +127,15 @@ def _flatten(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expre
         else:
             found.append(part)
     return found
+
+
+def list_conditions(node: Any) -> list[exp.Expression]:
+    """The conditions that a WHERE or ON joins by AND."""
+    if node is None:
+        return []
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return [part for side in node.flatten() for part in list_conditions(side)] if isinstance(node, exp.And) else [node]
 
 
 def all_of(conditions: Sequence[Expression], operator: Operator = Operator.AND) -> Expression:

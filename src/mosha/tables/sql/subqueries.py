@@ -15,9 +15,9 @@ from sqlglot import exp
 
 from mosha.connect.language.expression import lit
 from mosha.tables.sql.aggregate import is_aggregate
-from mosha.tables.sql.joining import join_scopes, list_conditions
+from mosha.tables.sql.joining import join_scopes
 from mosha.tables.sql.parsing import check_select
-from mosha.tables.sql.scalar import Refused, name_of
+from mosha.tables.sql.scalar import Refused, list_conditions, name_of
 from mosha.tables.sql.scope import Scope
 from mosha.tables.sql.summaries import make_summary
 

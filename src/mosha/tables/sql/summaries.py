@@ -11,8 +11,7 @@ from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.person_steps import Summary, SummaryColumn, SummaryKind
 from mosha.core.unit import Person
 from mosha.tables.declaration import Declaration
-from mosha.tables.sql.aggregate import is_aggregate
-from mosha.tables.sql.query_range import Range, find_range
+from mosha.tables.sql.aggregate import Range, find_range, is_aggregate
 from mosha.tables.sql.scalar import Refused, name_of, scalar
 from mosha.tables.sql.scope import Scope
 

@@ -14,9 +14,9 @@ from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.tables.links import PublicTable
 from mosha.tables.sql.aggregate import is_aggregate
-from mosha.tables.sql.joining import Piece, join_pieces, list_conditions
+from mosha.tables.sql.joining import Piece, join_pieces
 from mosha.tables.sql.parsing import check_select, is_union
-from mosha.tables.sql.scalar import Refused, all_of, name_of, scalar
+from mosha.tables.sql.scalar import Refused, all_of, list_conditions, name_of, scalar
 from mosha.tables.sql.scope import PERSON, Scope, check_new
 from mosha.tables.sql.subqueries import Reader, attach_subqueries
 from mosha.tables.sql.summaries import is_summary, summarize
@@ -40,8 +40,11 @@ def read_from(select: exp.Select, given: Given) -> Scope:
     pieces = [Piece(*_open_table(start.this, tables))]
     for join in select.args.get("joins") or []:
         pieces = _add_piece(pieces, join, tables, conditions)
-    scope, left = join_pieces(pieces, conditions)
-    scope, left = attach_subqueries(scope, left, select, make_reader(tables))
+    scope, left = pieces[0].scope.under(pieces[0].alias), conditions
+    if len(pieces) > 1:
+        scope, left = join_pieces(pieces, conditions)
+    if select.find(exp.Exists, exp.In, exp.Subquery):
+        scope, left = attach_subqueries(scope, left, select, make_reader(tables))
     return scope.where(all_of([scalar(condition, scope) for condition in left])) if left else scope
 
 
