@@ -364,7 +364,7 @@ def test_what_is_absent_or_broken_is_refused(tmp_path):
     assert "goes with a database" in refused(InvalidParameter, whole, table="t")
     assert "goes with a database" in refused(InvalidParameter, TABLE, table="t")
     for nothing in (None, 5, [1], object()):
-        assert "no table that Mosha can read" in refused(DataError, nothing)
+        assert "not a table that Mosha can read" in refused(DataError, nothing)
     assert "must be a list of values" in refused(DataError, {"a": 1})  # a dict of columns is a table
     assert "only postgresql://, mariadb:// and sc://" in refused(InvalidParameter, "s3://bucket/key.parquet")
 

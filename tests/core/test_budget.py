@@ -6,8 +6,8 @@ import math
 import pytest
 
 import mosha
-from mosha.core.budget import Budget
-from mosha.core.question import choose_budget, find_least_budget
+from mosha.core.budget import Budget, choose_budget
+from mosha.core.question import find_least_budget
 from mosha.errors import InvalidParameter
 from mosha.guarantees import Approx, Gaussian, Pure, ZeroConcentrated
 

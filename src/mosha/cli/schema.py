@@ -37,7 +37,7 @@ def draft(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Begin a declaration from the header of a file, or the catalogue of a database; no row is read."""
+    """Begin a declaration from the header of a file, or the catalog of a database; no row is read."""
     from mosha.tables import draft_database  # noqa: PLC0415  (a command that fails early loads nothing)
     from mosha.tables.drafting import draft_declaration  # noqa: PLC0415
 

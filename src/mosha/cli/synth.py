@@ -18,7 +18,7 @@ __all__ = ["synth"]
 
 def synth(
     data: Annotated[str, typer.Argument(help="A CSV or Parquet file, folder or glob, or a DuckDB file.")],
-    out: Annotated[Path, typer.Argument(help="The file to write: .csv or .parquet, labelled as synthetic.")],
+    out: Annotated[Path, typer.Argument(help="The file to write: .csv or .parquet, labeled as synthetic.")],
     *,
     epsilon: Annotated[float, typer.Option(help="The price of the table, with --delta.")],
     delta: Annotated[float, typer.Option(help="The delta of Gaussian noise.")] = 1e-9,

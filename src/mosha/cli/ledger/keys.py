@@ -17,7 +17,7 @@ __all__ = ["make_key", "rotate_key"]
 
 @app.command()
 def make_key(
-    file: Annotated[Path, typer.Argument(help="The file to write; never one that is there already.")],
+    file: Annotated[Path, typer.Argument(help="The file to write; never one that exists already.")],
     *,
     as_json: Json = False,
 ) -> None:

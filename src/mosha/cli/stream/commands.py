@@ -132,13 +132,13 @@ def total(
 def alarm(
     file: File,
     *,
-    threshold: Annotated[list[float], typer.Option(help="Told when a step has so many rows; may be given again.")],
+    threshold: Annotated[list[float], typer.Option(help="An alarm when a step has so many rows; may be given again.")],
     alarms: Annotated[int, typer.Option(help="How many alarms are paid for.")] = 1,
     release: Release = "instant",
     name: Name = "alarm",
     given: Options,
 ) -> None:
-    """Told when the number of rows passes a threshold; the price depends on the number of alarms, not on time."""
+    """An alarm when the number of rows passes a threshold; the price depends on the number of alarms, not on time."""
     from mosha import streams  # noqa: PLC0415
 
     with _name_options():

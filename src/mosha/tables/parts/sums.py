@@ -361,9 +361,7 @@ def is_shared(frame: Frame, aggregates: Mapping[str, Additive], moved: Mapping[s
     if not frame.split and _is_one_mean(aggregates, moved.keys(), limits):
         return True
     few = 4 if limits.twice and not limits.by_person and not frame.split else 2
-    plain = all(isinstance(aggregate, Count | Sum) for aggregate in aggregates.values()) and not list_unknown(
-        aggregates
-    )
+    plain = not list_unknown(aggregates) and all(isinstance(each, Count | Sum) for each in aggregates.values())
     return plain and len(moved) >= few and are_exclusive(list(moved.values()))
 
 
