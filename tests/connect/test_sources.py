@@ -356,7 +356,7 @@ def test_what_is_absent_or_broken_is_refused(tmp_path):
         assert name in sentence
         assert "SECR" not in sentence
     for name in ("junk.duckdb", "absent.duckdb"):
-        assert "no DuckDB database" in refused(DataError, tmp_path / name, table="t")
+        assert "not a DuckDB database" in refused(DataError, tmp_path / name, table="t")
     with duckdb.connect(str(tmp_path / "d.duckdb")) as database:
         database.execute("CREATE TABLE t (a INTEGER)")
     assert "no table 'u'" in refused(DataError, tmp_path / "d.duckdb", table="u")

@@ -18,7 +18,6 @@ from mosha.noise import (
     envelope,
     exponential_choice,
     flips,
-    mixture,
     selection,
 )
 from mosha.noise.envelope import Envelope
@@ -207,7 +206,7 @@ def test_a_tied_component_is_settled_by_more_bits(last, component):
     exponent = Fraction(1, 7)
     bits = 62 + 64
     threshold = (1 << bits) - exp_bounds(exponent, bits)[1]
-    blend = mixture.PowerMixture([Fraction(1), Fraction(1)], exponent)
+    blend = box.PowerMixture([Fraction(1), Fraction(1)], exponent)
     script = Scripted(little((threshold >> 64) << 2, 8), little(threshold & (2**64 - 1), 8), bytes([last] * 8))
     assert blend.draw(1, script).tolist() == [component]
 
@@ -282,7 +281,7 @@ def test_the_mixture_of_a_box_is_its_polynomial(widths, scale):
 @given(st.lists(st.fractions(min_value=0, max_value=100), min_size=1, max_size=16), scales)
 @settings(max_examples=40)
 def test_cumulative_chances_of_a_mixture_are_enclosed_narrowly(rest, scale):
-    blend = mixture.PowerMixture([Fraction(1), *rest], 1 / scale)
+    blend = box.PowerMixture([Fraction(1), *rest], 1 / scale)
     low, high = blend._enclose(62)
     with mpmath.workprec(4000):
         ratio = 1 / mpmath.expm1(mpmath.mpf(scale.denominator) / scale.numerator)

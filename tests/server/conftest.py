@@ -1,4 +1,5 @@
 import shutil
+import zlib
 
 import pytest
 
@@ -38,14 +39,18 @@ def no_server_is_left_over():
             server.kill()
 
 
-@pytest.fixture(params=["en", "zh"])
+@pytest.fixture
 def page(tab, request):
-    """The tab in one of the languages, with nobody signed in; afterwards nothing was refused and nobody else asked."""
-    tab.language = request.param
+    """The tab with nobody signed in; afterwards nothing was refused and nobody else asked.
+
+    Every journey is made in both languages: with the mouse in one, by keys in the other. Which in which hangs on its
+    name, so that each language meets both.
+    """
+    tab.language = ("en", "zh")[(zlib.crc32(request.function.__name__.encode()) + tab.by_keys) % 2]
     tab.addresses.clear()
     tab.reports.clear()
     tab.forget()
-    tab.speak(request.param)
+    tab.speak(tab.language)
     tab.resize(1200)
     yield tab
     assert tab.reports == []

@@ -113,8 +113,8 @@ def test_a_question_that_does_not_fit_offers_the_most_that_a_grant_pays(place):
 
 def test_a_forecast_says_that_it_rests_on_a_guess(place):
     li = Visitor(place, "li")
-    assert "Worked out for 1,000 rows in each group" in li.get("/ask/visits").text
-    assert "Worked out for 250 rows in each group" in li.get("/ask/visits?rows=250").text
+    assert "Computed for 1,000 rows in each group" in li.get("/ask/visits").text
+    assert "Computed for 250 rows in each group" in li.get("/ask/visits?rows=250").text
 
 
 def test_a_condition_is_named_as_people_see_it(place):

@@ -337,7 +337,7 @@ def test_a_duckdb_file_is_drafted_from_its_catalogue(tmp_path):
     _check_draft(place)
     with pytest.raises(errors.InvalidParameter, match=r"table\.column"):
         mosha.tables.draft_database(place, person="id")
-    with pytest.raises(errors.DataError, match="no DuckDB database"):
+    with pytest.raises(errors.DataError, match="not a DuckDB database"):
         mosha.tables.draft_database(str(tmp_path / "none.duckdb"), person="customer.id")
 
 
