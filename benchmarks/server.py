@@ -108,8 +108,14 @@ def _grow(service, size):
     open_accounts(service.ledger, "visits", [f"person {n}" for n in range(have, size)], epsilon=0.01)
     grant = lambda n: {"id": f"g-{n}", "principal": f"p-{name(n)}", "account": f"visits/person {n}"}
     _copy_rows(service, "grants", size, grant)
-    other = lambda n: {"id": f"r-{n}", "principal": f"p-{name(n % 1000)}", "state": "withdrawn"}
-    _copy_rows(service, "requests", size, other)
+    _copy_rows(
+        service,
+        "requests",
+        size,
+        lambda n: (
+            dict.fromkeys(("principal", "person"), f"p-{name(n % 1000)}") | {"id": f"r-{n}", "state": "withdrawn"}
+        ),
+    )
 
 
 def growth():

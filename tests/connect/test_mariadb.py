@@ -10,6 +10,7 @@ from mosha.connect.engines import asking
 from mosha.connect.engines.tried import NEWEST
 from mosha.core.errors import DataError, DeadlineExceeded, InvalidParameter, SourceUnavailable
 from tests.connect.places import MariaDBPlace
+from tests.server.house import opened
 
 ODD = """
 CREATE TABLE odd (
@@ -199,3 +200,38 @@ def test_persons_whose_bytes_are_no_text_of_their_character_set_are_missing_and_
     assert sorted(kind for (kind,) in rows(opened, "kind")) == ["?", "b", "b", "c", "c", "c"]  # what is no name is read
     people = Aggregation(private(opened, person="who"), {}, {"n": Rows()}, bound=Truncate(bytes(32), rows=1))
     assert answer(people).to_dict() == {(): (2,)}  # the one who is called ?, and ann
+
+
+def test_a_table_of_mariadb_is_registered_signed_granted_and_asked_behind_the_server(place, tmp_path, monkeypatch):
+    run(
+        place,
+        "DROP TABLE IF EXISTS stays",
+        "CREATE TABLE stays (pid bigint, ward varchar(20), nights int)",
+        "INSERT INTO stays SELECT seq, IF(seq % 2, 'A', 'B'), seq % 7 FROM seq_1_to_500",
+    )
+    monkeypatch.setenv("STAYS", place.url)
+    monkeypatch.setenv("STAYS_AGAIN", place.url.replace("mosha@127.0.0.1", "other@localhost"))
+    source = {"url": "env:STAYS", "table": "stays"}
+    columns = {"pid": {"type": "integer"}, "ward": {"type": "text", "keys": ["A", "B"], "origin": "codebook"}}
+    columns["nights"] = {"type": "integer", "between": [0, 30], "origin": "codebook"}
+    said = {"name": "stays", "source": source, "promise": {"epsilon": 100.0, "delta": 1e-6}}
+    said["declaration"] = {"unit": {"person": "pid", "at_most": 1}, "columns": columns}
+    with opened(tmp_path) as house:
+        found = house.call("wang", "POST", "/sources/columns", {"source": source}).json()
+        assert {column["name"] for column in found["columns"]} == {"pid", "ward", "nights"}
+        made = house.call("wang", "POST", "/datasets", said)
+        assert made.status_code == 201, made.text
+        assert "mariadb://" not in made.text
+        assert house.call("zhao", "POST", "/datasets/stays/countersign", {}).status_code == 200
+        for again in ({"table": f"{place.database}.stays"}, {"url": "env:STAYS_AGAIN"}):
+            twice = house.call("wang", "POST", "/datasets", said | {"name": "twice", "source": source | again})
+            assert (twice.status_code, twice.json()["code"]) == (409, "server.registered_before"), again
+        grant = {"principal": "li", "epsilon": 90.0, "delta": 1e-7, "expires": "2099-01-01"}
+        assert house.call("wang", "POST", "/datasets/stays/grants", grant).status_code == 201
+        sql = "SELECT ward, COUNT(*) AS n, MEDIAN(nights) AS nights FROM stays GROUP BY ward"
+        answered = house.answer("li", sql, key="one", epsilon=80.0, dataset="stays")
+        assert answered["state"] == "answered", answered
+        rows = {row[0]: row[1] for row in answered["answer"]["rows"]}
+        assert all(abs(rows[ward] - 250) < 3 for ward in "AB"), rows  # scale below .1: three is thirty times that
+        gone = house.call("wang", "POST", "/sources/columns", {"source": source | {"table": "nowhere"}})
+        assert gone.json()["code"] == "server.source_unreadable"

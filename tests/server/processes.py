@@ -49,7 +49,7 @@ class ServerProcess:
         self.started.append(self)
         first = read_line(self.process, seconds=120)
         assert "listens at" in first, first
-        self.client = httpx.Client(base_url=first.split()[-1], timeout=30)
+        self.client = httpx.Client(base_url=first.split()[-1], timeout=300)
         end = time.monotonic() + 120
         while time.monotonic() < end:
             try:

@@ -7,6 +7,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, Text, func, select
 from sqlalchemy.dialects import registry
 
 from mosha.client import dbapi
+from mosha.core.errors import InvalidParameter
 
 registry.register("mosha.http", "mosha.client.sqlalchemy_dialect", "PlainDialect")
 SQL = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY ward"
@@ -48,6 +49,13 @@ def test_a_value_cannot_leave_its_literal(connection):
     cursor = connection.cursor()
     cursor.execute("SELECT COUNT(*) AS n FROM visits WHERE ward = ?", ["x' OR '1'='1"])
     assert abs(cursor.fetchone()[0]) < 5000  # nobody is in such a ward: noise alone
+
+
+@pytest.mark.parametrize("options", ["epsilon=abc", "epsiln=0.1", "epsilon=0.1&secure=no", "epsilon=0.1&epsilon=0.2"])
+def test_an_address_with_a_slip_is_refused_before_anything_is_asked(house, options):
+    base = house.client.base_url
+    with pytest.raises(InvalidParameter, match="address"):
+        sqlalchemy.create_engine(f"mosha+http://:{house.tokens['li']}@{base.host}:{base.port}/?{options}")
 
 
 def test_sqlalchemy_and_pandas_read_through_the_dialect(house):

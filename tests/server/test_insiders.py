@@ -180,6 +180,12 @@ def test_the_public_head_moves_once_a_minute_and_that_of_an_auditor_with_every_r
         assert at // 60_000_000 < before + 1
         assert at // 60_000_000 < before or told == str(rows[0].head)
         assert ledger.verify(head=told).ok
+        for who, account in (("li", "visits/li"), ("wang", "visits")):
+            for form in ("json", "html", "markdown"):
+                shown = place.call(who, "GET", f"/statements?account={account}&format={form}").text
+                is_same_minute = rows[-1].at // 60_000_000 == now() // 60_000_000
+                assert not is_same_minute or str(ledger.head) not in shown
+        assert str(ledger.head) in place.call("sun", "GET", "/statements?account=visits").text
 
 
 def _ends_of(house, request):

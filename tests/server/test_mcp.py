@@ -2,11 +2,17 @@
 
 import asyncio
 import json
+import threading
+import time
 
+import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 import mosha
+from mosha.server.api.mcp import answer_mcp, find_wait
+from mosha.server.api.operation import Call
+from mosha.server.people.credentials import find_by_secret
 
 
 def _send(house, who, method, params=None, *, identity=1):
@@ -58,6 +64,33 @@ def test_nobody_speaks_without_signing_in_and_wrong_messages_are_told(house):
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     headers = {"Authorization": f"Bearer {house.tokens['li']}"}
     assert house.client.post("/mcp", content=json.dumps(note), headers=headers).status_code == 202
+
+
+@pytest.mark.parametrize("name", [[], {}, None, 7, "no_such_tool"])
+def test_a_tool_that_is_none_is_refused_and_no_error_of_ours(house, name):
+    reply = _send(house, "li", "tools/call", {"name": name, "arguments": {}})
+    assert reply.status_code == 200
+    assert reply.json()["result"]["structuredContent"]["code"] == "server.field_wrong"
+
+
+def test_an_agent_that_waits_for_an_answer_holds_no_thread_that_others_need(house, monkeypatch):
+    """Forty agents that waited inside of their calls kept everybody else waiting: the wait is outside of threads."""
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    said = {"dataset": "visits", "sql": sql, "epsilon": 0.6, "key": "waits for a reviewer", "wait_seconds": 60}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": said}}
+    li = find_by_secret(house.service.database, house.tokens["li"], "token")
+
+    def refuse_to_sleep(_):
+        raise AssertionError
+
+    mine, sleep = threading.get_ident(), time.sleep
+    monkeypatch.setattr(time, "sleep", lambda s: refuse_to_sleep(s) if threading.get_ident() == mine else sleep(s))
+    found = answer_mcp(Call(house.service, li), message)
+    assert found["result"]["structuredContent"]["state"] == "waiting"
+    seconds, again = find_wait(message, found)
+    assert (seconds, again["params"]["name"]) == (60, "read_answer")
+    assert find_wait(again, answer_mcp(Call(house.service, li), again))[1] == again
+    assert find_wait(message, {"result": {"structuredContent": {"final": True}}})[1] == {}
 
 
 def test_an_agent_asks_by_a_plan_as_well_as_in_sql(house):

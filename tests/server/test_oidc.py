@@ -6,6 +6,8 @@ import httpx
 import oidc_provider_mock
 import pytest
 
+from mosha.server.errors import SignInNeeded
+from mosha.server.people import oidc
 from mosha.server.people.oidc import find_or_make_person
 from tests.server.house import opened
 
@@ -58,6 +60,23 @@ def test_a_name_that_somebody_has_does_not_make_one_somebody_else(place):
         me = browser.get("/api/v1/me").json()
         assert me["name"] == "li (2)"
         assert browser.get("/api/v1/grants").json()["grants"] == []
+
+
+def test_one_who_is_called_like_the_id_of_somebody_gets_nothing_that_is_meant_for_them(place):
+    zhang = place.call("zhang", "GET", "/me").json()["id"]
+    issuer = place.service.settings.oidc_issuer
+    claims = {"iss": issuer, "sub": "impostor", "preferred_username": zhang}
+    impostor = find_or_make_person(place.service.database, claims)
+    grant = {"principal": zhang, "epsilon": 0.01, "expires": "2099-01-01"}
+    made = place.call("wang", "POST", "/datasets/visits/grants", grant)
+    assert made.json()["principal"] == zhang != impostor
+
+
+def test_a_provider_that_says_too_little_of_itself_is_refused(monkeypatch):
+    said = {"issuer": "https://login.example.org", "token_endpoint": "https://login.example.org/token"}
+    monkeypatch.setattr(oidc, "_read", lambda *_: said)
+    with pytest.raises(SignInNeeded):
+        oidc._provider("https://login.example.org")
 
 
 def test_a_code_of_another_browser_is_refused(place):

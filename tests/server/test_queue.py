@@ -17,13 +17,28 @@ def database(tmp_path):
     found.close()
 
 
-def put_request(database, name, principal):
+def put_request(database, name, principal, person=None):
     database.run(
-        "INSERT INTO requests (id, principal, grant_id, dataset, body_hash, question, price, purpose, fingerprint,"
-        " version, cost, measure, state, accounts, attempts, created, expires, hidden)"
-        " VALUES (?, ?, 'g', 'd', '', '{}', '{}', '', '', 1, 0.1, 'epsilon', 'queued', '[]', 0, ?, ?, 0)",
-        *(name, principal, now(), now() + 10**9),
+        "INSERT INTO requests (id, principal, person, grant_id, dataset, body_hash, question, price, purpose,"
+        " fingerprint, version, cost, measure, state, accounts, attempts, created, expires, hidden)"
+        " VALUES (?, ?, ?, 'g', 'd', '', '{}', '{}', '', '', 1, 0.1, 'epsilon', 'queued', '[]', 0, ?, ?, 0)",
+        *(name, principal, person or principal, now(), now() + 10**9),
     )
+
+
+def test_one_who_has_many_agents_has_one_share_with_them(database):
+    for number in range(6):
+        put_request(database, f"a{number}", f"agent {number}", "a")
+    put_request(database, "b0", "b")
+    order = []
+    for _ in range(3):
+        row = claim(database, "i", most_running=2)
+        order.append(row["id"])
+        finish(database, row, "i", "answered", {}, now())
+    assert order == ["a0", "b0", "a1"]
+    for _ in range(2):
+        claim(database, "i", most_running=2)
+    assert claim(database, "i", most_running=2) is None
 
 
 def test_one_who_asks_a_lot_does_not_keep_others_waiting(database):

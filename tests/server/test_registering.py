@@ -23,6 +23,7 @@ def place(postgres_server, tmp_path_factory):  # noqa: F811
         connection.execute("CREATE TABLE stays AS SELECT n AS pid, n % 7 AS nights FROM generate_series(1, 500) n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STAYS_URL", url)
+        patch.setenv("STAYS_BY_ANOTHER_NAME", url.replace("127.0.0.1", "localhost") + "?application_name=other")
         patch.setenv("SOME_FILE", str(folder / "privacy.db"))
         with opened(folder) as house:
             house.browsers = []
@@ -45,6 +46,18 @@ def test_a_table_of_postgresql_is_registered_signed_granted_and_asked(place):
     found = place.answer("li", "SELECT COUNT(*) AS n FROM stays", key="one", epsilon=40.0, dataset="stays")
     assert found["state"] == "answered"
     assert abs(found["answer"]["rows"][0][0] - 500) < 1  # noise of scale 1/40: it reaches one once in e^40 runs
+
+
+@pytest.mark.parametrize("again", [{"table": "public.stays"}, {"url": "env:STAYS_BY_ANOTHER_NAME"}])
+def test_a_table_that_is_called_otherwise_gets_no_fresh_budget(place, again):
+    """The database says which table it is, whatever the address and the name."""
+    declaration = {"unit": {"person": "pid", "at_most": 1}, "columns": {"pid": {"type": "integer"}}}
+    said = {"source": {"url": "env:STAYS_URL", "table": "stays"}, "declaration": declaration}
+    said["promise"] = {"epsilon": 1.0}
+    first = place.call("wang", "POST", "/datasets", said | {"name": "first"})
+    assert first.status_code in (201, 409), first.text  # 409: another test of this file has registered it
+    twice = place.call("wang", "POST", "/datasets", said | {"name": "twice", "source": said["source"] | again})
+    assert (twice.status_code, twice.json()["code"]) == (409, "server.registered_before"), twice.text
 
 
 @pytest.mark.parametrize("name", ["SOME_FILE", "HOME", "NO_SUCH_VARIABLE"])

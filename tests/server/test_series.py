@@ -79,6 +79,17 @@ def test_what_cannot_be_paid_for_or_is_not_there_leaves_no_trace(place):
     assert place.service.ledger.account("visits").spent == spent
 
 
+@pytest.mark.parametrize(
+    ("rows", "parameter"),
+    [({}, "rows.patient_id"), ({"patient_id": [1]}, "rows.ward"), ({"patient_id": [1], "ward": []}, "rows")],
+)
+def test_rows_that_lack_a_column_or_a_value_are_told_and_lose_no_step(place, rows, parameter):
+    make(place, "careful", measure="groups", column="ward", epsilon=0.01)
+    refused = feed(place, "careful", 1, rows)
+    assert (refused.status_code, refused.json().get("parameter")) == (422, parameter), refused.text
+    assert feed(place, "careful", 2).json()["code"] == "server.series_step"
+
+
 def test_a_series_goes_on_after_a_restart(tmp_path):
     with opened(tmp_path) as house:
         make(house, "long")

@@ -8,6 +8,7 @@ from sqlalchemy import types
 from sqlalchemy.engine.default import DefaultDialect
 
 from mosha.client import dbapi
+from mosha.core.errors import InvalidParameter
 
 __all__ = ["MoshaDialect", "PlainDialect"]
 
@@ -20,6 +21,14 @@ _TYPES: dict[str, Any] = {
     "timestamp": types.DateTime,
     "instant": types.DateTime,
 }
+
+
+def _read_price(name: str, value: Any) -> float:
+    """A price of the address, as a number; what is no price is told, for a dashboard would never know."""
+    try:
+        return {"epsilon": float, "delta": float, "rho": float}[name](value)
+    except (KeyError, TypeError, ValueError):
+        raise InvalidParameter("client.address_option", parameter=name, spent="nothing") from None
 
 
 class MoshaDialect(DefaultDialect):
@@ -40,9 +49,9 @@ class MoshaDialect(DefaultDialect):
 
     def create_connect_args(self, url: Any) -> Any:
         options = dict(url.query)
-        prices = {name: float(options[name]) for name in ("epsilon", "delta", "rho") if name in options}
+        window = {"window": options.pop("window")} if "window" in options else {}
+        prices = {name: _read_price(name, value) for name, value in options.items()}
         place = f"{self.scheme}://{url.host}" + (f":{url.port}" if url.port else "")
-        window = {"window": options["window"]} if "window" in options else {}
         return [place], {"token": url.password or "", **prices, **window}
 
     def initialize(self, connection: object) -> None:  # noqa: ARG002
@@ -61,7 +70,7 @@ class MoshaDialect(DefaultDialect):
         return []
 
     def get_table_names(self, connection: object, schema: str | None = None, **_: object) -> list[str]:  # noqa: ARG002
-        return [found["name"] for found in self._lab(connection).datasets()]
+        return [found["name"] for found in self._lab(connection).datasets() if found["kind"] == "table"]
 
     def get_view_names(self, connection: object, schema: str | None = None, **_: object) -> list[str]:  # noqa: ARG002
         return []

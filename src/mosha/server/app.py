@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,7 +18,7 @@ from starlette.routing import Route
 
 from mosha.core.language import Language
 from mosha.server.api.description import describe_api
-from mosha.server.api.mcp import answer_mcp
+from mosha.server.api.mcp import answer_mcp, find_wait
 from mosha.server.api.operation import Call, Operation, Reply, perform
 from mosha.server.api.schemas import check, read_json
 from mosha.server.api.table import OPERATIONS, PREFIX
@@ -41,6 +43,7 @@ SECURITY = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
+LOOK_AGAIN = 0.25  # seconds between two looks at a question that an agent waits for
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -164,19 +167,31 @@ def _plain_routes(service: Service) -> list[Route]:
 def _mcp_route(service: Service) -> Route:
     """Agents: the Model Context Protocol, one message a POST."""
 
-    def handle(request: Request, body: bytes, language: Language) -> Response:
+    def answer(request: Request, message: Mapping[str, Any], language: Language) -> dict[str, Any] | None:
         principal = identify(request, service)
         check_site(request, principal)
-        found = answer_mcp(Call(service, principal, language=language), read_json(body))
+        return answer_mcp(Call(service, principal, language=language), message)
+
+    async def talk(request: Request, language: Language) -> Response:
+        message = await run_in_threadpool(read_json, await read_body(request, service.settings.body))
+        found = await run_in_threadpool(answer, request, message, language)
+        seconds, again = find_wait(message, found)
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, LOOK_AGAIN))
+            found = await run_in_threadpool(answer, request, again, language)
+            if find_wait(again, found)[1] == {}:
+                break
         return Response(None, 202) if found is None else respond(service, Reply(found))
 
     async def endpoint(request: Request) -> Response:
         language = language_of(request, service)
         try:
-            body = await read_body(request, service.settings.body)
-            return await run_in_threadpool(handle, request, body, language)
+            response = await talk(request, language)
         except Exception as error:  # noqa: BLE001
-            return _problem(service, error, language)
+            response = _problem(service, error, language)
+        service.count("http", "mcp", str(response.status_code))
+        return response
 
     return Route("/mcp", endpoint, methods=["POST"])
 

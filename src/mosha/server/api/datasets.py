@@ -7,13 +7,15 @@ from typing import Any
 
 from mosha.core.errors import LedgerError
 from mosha.server.api.operation import Call, Operation, Reply
-from mosha.server.api.schemas import number, one_of, record, text
+from mosha.server.api.schemas import integer, number, one_of, record, text
 from mosha.server.api.shapes import DECLARATION, GRANT, LIMITS, NEWEST, PAGE, PATHS, POPULATION, PROMISE, REASON, SOURCE
 from mosha.server.catalogue.datasets import (
     add_version,
     change_dataset_state,
     countersign,
     describe_dataset,
+    describe_proposed,
+    find_author,
     find_changeable,
     find_dataset,
     page_datasets,
@@ -41,9 +43,9 @@ __all__ = ["OPERATIONS", "describe_budget"]
 
 
 def _dataset_thing(call: Call) -> Thing:
-    """The dataset in the path; who registered it owns it, so that they cannot countersign it."""
+    """The dataset in the path. Who registered it, or declared it last, owns it: they never countersign it."""
     row = find_dataset(call.service.database, call.path["dataset"])
-    return Thing(row["name"], frozenset({row["curator"]}))
+    return Thing(row["name"], frozenset({row["curator"], find_author(call.service.database, row["name"])}))
 
 
 def list_visible(call: Call) -> Reply:
@@ -66,6 +68,10 @@ def read_dataset(call: Call) -> Reply:
             described["population_budget"] = describe_budget(call, row["population"])
     if may(call.principal, "dataset.declare", Thing(name)):
         described["source"] = {part: value for part, value in json.loads(row["source"]).items() if part not in PATHS}
+    if row["version"] and any(
+        may(call.principal, f"dataset.{verb}", Thing(name)) for verb in ("declare", "countersign")
+    ):
+        described["proposed"] = describe_proposed(service.database, row)
     etag = f'"{described["declaration"]["sha256"][:32]}"'
     return Reply(described, headers={"ETag": etag})
 
@@ -89,7 +95,7 @@ def _look(call: Call, said: Any, kind: str = "table") -> tuple[dict[str, Any], d
     if found["outcome"] != "looked":
         detail = str(found.get("error", {}).get("message", "")) if found["outcome"] == "refused" else ""
         raise BadRequest("server.source_unreadable", parameter="source", detail=detail)
-    return source, found["columns"]
+    return source | ({"identity": found["identity"]} if found.get("identity") else {}), found["columns"]
 
 
 def look_at_source(call: Call) -> Reply:
@@ -123,8 +129,10 @@ def declare(call: Call) -> Reply:
 
 
 def sign(call: Call) -> Reply:
-    row = countersign(call.service.database, call.service.ledger, call.path["dataset"], call.principal.name)
-    return Reply(describe_dataset(call.service.database, row))
+    service, name = call.service, call.path["dataset"]
+    version, signer = call.query.get("version"), call.principal.name
+    row = countersign(service.database, service.ledger, name, signer, version=version)
+    return Reply(describe_dataset(service.database, row))
 
 
 def _change(state: str) -> Any:
@@ -275,20 +283,10 @@ OPERATIONS = (
         body=record({"source": SOURCE}),
     ),
     _dataset(
-        "readDataset",
-        "GET",
-        "",
-        "dataset.read",
-        "A dataset: its declaration and its promise; nothing of its rows.",
-        read_dataset,
+        "readDataset", "GET", "", "dataset.read", "A dataset: its declaration and its promise, no row.", read_dataset
     ),
     _dataset(
-        "declareDataset",
-        "PUT",
-        "/declaration",
-        "dataset.declare",
-        "A new version of the declaration.",
-        declare,
+        *("declareDataset", "PUT", "/declaration", "dataset.declare", "A new version of the declaration.", declare),
         body=record({"declaration": DECLARATION}),
         status=201,
     ),
@@ -297,8 +295,9 @@ OPERATIONS = (
         "POST",
         "/countersign",
         "dataset.countersign",
-        "Sign the newest declaration; the first time, open the accounts.",
+        "Sign the newest declaration, if it is the `version` that was read; the first time, open the accounts.",
         sign,
+        query={"version": integer(least=1)},
     ),
     _dataset(
         "freezeDataset",

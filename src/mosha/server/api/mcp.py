@@ -6,7 +6,6 @@ JSON-RPC 2.0 in one POST, without a session: each tool is an operation of the ta
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,13 +17,12 @@ from mosha.server.api.table import BY_NAME
 from mosha.server.errors import BadRequest, SignInNeeded
 from mosha.server.problems import problem_of
 
-__all__ = ["TOOLS", "answer_mcp"]
+__all__ = ["TOOLS", "answer_mcp", "find_wait"]
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _PRICE = {"epsilon": number(above=0, most=1e6), "delta": number(least=0, most=1), "within": number(above=0, most=1e300)}
 _QUESTION = {"dataset": text(63)}
 _WAYS = {"sql": text(100_000), "plan": mapping()}
-LONGEST_WAIT = 60  # seconds
 
 
 def _perform(call: Call, operation: str, **parts: Any) -> Any:
@@ -60,12 +58,7 @@ def _preview(call: Call, said: Mapping[str, object]) -> Any:
 def _ask(call: Call, said: Mapping[str, Any]) -> Any:
     body = _question(said)
     body |= {"purpose": said["purpose"]} if "purpose" in said else {}
-    found = _perform(call, "ask", body=body, key=said["key"])
-    end = time.monotonic() + min(said.get("wait_seconds", 0), LONGEST_WAIT)
-    while not found["final"] and time.monotonic() < end:
-        time.sleep(0.2)
-        found = _perform(call, "readRequest", path={"request": found["id"]})
-    return found
+    return _perform(call, "ask", body=body, key=said["key"])
 
 
 def _read(call: Call, said: Mapping[str, object]) -> Any:
@@ -123,6 +116,19 @@ def answer_mcp(call: Call, message: Mapping[str, object]) -> dict[str, Any] | No
     return {"jsonrpc": "2.0", "id": identity, "result": result}
 
 
+def find_wait(message: Mapping[str, Any], reply: Mapping[str, Any] | None) -> tuple[float, dict[str, Any]]:
+    """For how many seconds an agent wants to wait for what it asked, and the message that looks again.
+
+    Nobody waits inside of a call: it would hold one of the few threads that everybody's calls need.
+    """
+    found = ((reply or {}).get("result") or {}).get("structuredContent") or {}
+    if message.get("method") != "tools/call" or found.get("final", True):
+        return 0.0, {}
+    seconds = (message["params"].get("arguments") or {}).get("wait_seconds", 0)
+    look = {"name": "read_answer", "arguments": {"request": found["id"]}}
+    return float(seconds), {**message, "params": look}
+
+
 def _result(call: Call, method: object, said: Mapping[str, object]) -> dict[str, Any] | None:
     if method == "initialize":
         wanted = said.get("protocolVersion")
@@ -142,9 +148,10 @@ def _result(call: Call, method: object, said: Mapping[str, object]) -> dict[str,
 
 
 def _use(call: Call, said: Mapping[str, Any]) -> dict[str, Any] | None:
-    if said.get("name") not in TOOLS:
-        return None
-    _, schema, tool = TOOLS[said["name"]]
+    name = said.get("name")
+    if not isinstance(name, str) or name not in TOOLS:
+        raise BadRequest("server.field_wrong", parameter="name", expected=", ".join(TOOLS))
+    _, schema, tool = TOOLS[name]
     arguments = said.get("arguments") or {}
     check(arguments, schema, "")
     found = tool(call, arguments)

@@ -31,13 +31,13 @@ def make_preview(call: Call) -> Reply:
     from mosha.server.asking.previews import preview  # noqa: PLC0415  (numerics are loaded with the first preview)
 
     service = call.service
-    service.rates.take(call.principal.id, "preview", per_minute=service.settings.previews_per_minute)
+    service.rates.take(call.principal.person, "preview", per_minute=service.settings.previews_per_minute)
     return Reply(preview(service.database, service.ledger, call.principal, call.body))
 
 
 def ask(call: Call) -> Reply:
     service = call.service
-    service.rates.take(call.principal.id, "request", per_minute=service.settings.requests_per_minute)
+    service.rates.take(call.principal.person, "request", per_minute=service.settings.requests_per_minute)
     row, new = submit(service.database, service.ledger, service.settings, call.principal, call.body, call.key)
     if new:
         service.slots.wake()
@@ -164,7 +164,7 @@ def draw_table(call: Call) -> Reply:
         raise Conflict("server.wrong_state", state=describe_request(row, own=False)["state"])
     if "synthesize" not in json.loads(row["question"]).get("plan", ()):
         raise NotFound("server.not_found")
-    service.rates.take(call.principal.id, "sample", per_minute=SAMPLES)
+    service.rates.take(call.principal.person, "sample", per_minute=SAMPLES)
     form = call.query.get("format", "csv")
     drawn = service.slots.sample(row, rows=call.query.get("rows"), seed=call.query.get("seed", 0), form=form)
     media = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}[form]

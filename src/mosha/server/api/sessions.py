@@ -14,9 +14,11 @@ from mosha.server.people.principals import (
     KINDS,
     add_member,
     change_state,
+    check_role,
     create_principal,
     describe_principal,
     find_agent_of,
+    find_member,
     find_principal,
     give_role,
     list_principals,
@@ -31,21 +33,28 @@ NAME = text(100)
 
 def open_session(call: Call) -> Reply:
     """A browser's session, for a link that was never used, or for a token."""
-    database = call.service.database
     if ("link" in call.body) == ("token" in call.body):
         raise BadRequest("server.one_of", names="link, token")
-    call.service.rates.take("", "sign in", per_minute=120)
-    if "link" in call.body:
-        principal = use_link(database, call.body["link"])
-    else:
-        found = find_by_secret(database, call.body["token"], "token")
-        if found is None:
-            raise SignInNeeded("server.wrong_credentials")
-        principal = found.id
-    made = _begin_session(call, principal, None if "link" in call.body else found)
+    try:
+        principal, found = _find_caller(call)
+    except SignInNeeded:  # only those who are wrong use the rate up: nobody keeps others out by guessing
+        call.service.rates.take("", "sign in", per_minute=120)
+        raise
+    made = _begin_session(call, principal, found)
     return Reply(
         {"principal": principal, "csrf": made.csrf, "expires": as_text(made.expires)}, 201, session=made.secret
     )
+
+
+def _find_caller(call: Call) -> tuple[str, Principal | None]:
+    """Whose link or token it is; with a token, also what it is good for."""
+    database = call.service.database
+    if "link" in call.body:
+        return use_link(database, call.body["link"]), None
+    found = find_by_secret(database, call.body["token"], "token")
+    if found is None:
+        raise SignInNeeded("server.wrong_credentials")
+    return found.id, found
 
 
 def _begin_session(call: Call, principal: str, found: Principal | None) -> Credential:
@@ -149,6 +158,8 @@ def make_principal(call: Call) -> Reply:
         raise BadRequest("server.field_wrong", parameter="kind", expected="person | team | service")
     if said.get("roles") and not call.principal.has("administrator", None):
         raise BadRequest("server.field_unknown", parameter="roles")
+    for role in said.get("roles", ()):
+        check_role(role["role"], role["dataset"])
     identity = create_principal(database, kind=said["kind"], name=said["name"])
     for role in said.get("roles", ()):
         give_role(database, identity, role["role"], role["dataset"])
@@ -177,15 +188,18 @@ def _is_established(call: Call, principal: str) -> bool:
 
 
 def change_principal(call: Call) -> Reply:
-    """Give and take roles, add members to a team, enable and disable."""
+    """Give and take roles, add members to a team, enable and disable: all of it, or nothing where a part is wrong."""
     database, said = call.service.database, call.body
     row = find_principal(database, call.path["principal"])
+    members = [find_member(database, row, person) for person in said.get("members", ())]
+    for role in said.get("give", ()):
+        check_role(role["role"], role["dataset"])
     for role in said.get("give", ()):
         give_role(database, row["id"], role["role"], role["dataset"])
     for role in said.get("take", ()):
         take_role(database, row["id"], role["role"], role["dataset"])
-    for person in said.get("members", ()):
-        add_member(database, row["id"], find_principal(database, person)["id"])
+    for person in members:
+        add_member(database, row["id"], person)
     if "state" in said:
         change_state(database, row["id"], said["state"])
     change = {"name": row["name"], "by": call.principal.name, "change": dict(said)}

@@ -95,11 +95,17 @@ def submit(
     state = "waiting" if needs_approval(limits) else "queued"
     with database.transaction() as transaction:
         made = transaction.run(
-            "INSERT INTO requests (id, principal, grant_id, dataset, block, body_hash, question, price, purpose,"
-            " fingerprint, version, cost, measure, state, accounts, attempts, created, expires, hidden)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0) ON CONFLICT DO NOTHING",
-            *(identity, principal.id, grant["id"], ready.dataset["name"], ready.block, digest, json.dumps(ready.said)),
-            *(json.dumps(ready.price), body.get("purpose") or "", ready.fingerprint, ready.dataset["version"]),
+            "INSERT INTO requests (id, principal, person, grant_id, dataset, block, body_hash, question, price,"
+            " purpose, fingerprint, version, cost, measure, state, accounts, attempts, created, expires, hidden)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0) ON CONFLICT DO NOTHING",
+            *(identity, principal.id, principal.person, grant["id"], ready.dataset["name"], ready.block, digest),
+            *(
+                json.dumps(ready.said),
+                json.dumps(ready.price),
+                body.get("purpose") or "",
+                ready.fingerprint,
+                ready.dataset["version"],
+            ),
             *(own.cost, own.measure, state, json.dumps(ready.accounts), now()),
             now() + settings.approval_days * DAY,
         )
@@ -115,10 +121,10 @@ def _check_same(row: Row, digest: str) -> Row:
 
 def _check_queue(database: Database, settings: Settings, principal: Principal) -> None:
     statement = (
-        "SELECT (SELECT COUNT(*) FROM requests WHERE principal = ? AND state IN ('waiting', 'queued', 'running'))"
-        " + (SELECT COUNT(*) FROM requests WHERE principal = ? AND visible > ?) AS many"
+        "SELECT (SELECT COUNT(*) FROM requests WHERE person = ? AND state IN ('waiting', 'queued', 'running'))"
+        " + (SELECT COUNT(*) FROM requests WHERE person = ? AND visible > ?) AS many"
     )
-    found = database.row(statement, principal.id, principal.id, now())
+    found = database.row(statement, principal.person, principal.person, now())
     if found and found["many"] >= settings.waiting_per_principal:
         raise TooMany("server.queue_full", most=settings.waiting_per_principal)
 
@@ -168,8 +174,11 @@ def shown_state(row: Row) -> str:
 
 
 def withdraw(database: Database, row: Row) -> Row:
-    """Take a request back: free before it runs; afterwards it is only hidden, and stays paid."""
-    change = "UPDATE requests SET state = 'withdrawn' WHERE id = ? AND state IN ('waiting', 'queued')"
+    """Take a request back: free before it runs; afterwards it is only hidden, and stays paid.
+
+    One that ran and is queued again, because its server was killed, may have been paid for: it goes on to its end.
+    """
+    change = "UPDATE requests SET state = 'withdrawn' WHERE id = ? AND state IN ('waiting', 'queued') AND attempts = 0"
     if database.run(change, row["id"]) == 0:
         database.run("UPDATE requests SET hidden = 1 WHERE id = ?", row["id"])
     return find_request(database, row["id"])
@@ -177,7 +186,9 @@ def withdraw(database: Database, row: Row) -> Row:
 
 def expire_requests(database: Database) -> int:
     """End what waited for a decision for too long."""
-    statement = "UPDATE requests SET state = 'expired' WHERE state IN ('waiting', 'queued') AND expires < ?"
+    statement = (
+        "UPDATE requests SET state = 'expired' WHERE state IN ('waiting', 'queued') AND attempts = 0 AND expires < ?"
+    )
     return database.run(statement, now())
 
 

@@ -15,10 +15,10 @@ from mosha.core.unit import Unit
 from mosha.ledger import Ledger, LedgerAccount
 from mosha.server.catalogue.declarations import check_declaration, describe_declaration, sha256_of, unit_of
 from mosha.server.catalogue.graphs import check_graph, is_graph
-from mosha.server.catalogue.sources import hash_source
+from mosha.server.catalogue.sources import hash_source, is_same_file
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
-from mosha.server.store.database import Database, Row
+from mosha.server.store.database import Database, Row, Transaction
 
 __all__ = [
     "add_version",
@@ -26,6 +26,8 @@ __all__ = [
     "countersign",
     "declaration_of",
     "describe_dataset",
+    "describe_proposed",
+    "find_author",
     "find_changeable",
     "find_dataset",
     "list_datasets",
@@ -56,11 +58,8 @@ def propose_dataset(
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM datasets WHERE name = ?", name):
             raise Conflict("server.exists", parameter="name", name=name)
-        same = transaction.row(
-            "SELECT name FROM datasets WHERE source_hash = ? AND state <> 'refused'", hash_source(source)
-        )
-        if same is not None and not said.get("again"):
-            raise Conflict("server.registered_before", parameter="source", name=same["name"])
+        if not said.get("again") and (same := _find_same(transaction, source)) is not None:
+            raise Conflict("server.registered_before", parameter="source", name=same)
         transaction.run(
             "INSERT INTO datasets (name, kind, title, population, source, source_hash, account, promise, timing,"
             " deadline, version, state, curator, again, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0,"
@@ -71,6 +70,16 @@ def propose_dataset(
         )
         _add(transaction, name, 1, kept, author)
     return str(name)
+
+
+def _find_same(transaction: Transaction, source: Mapping[str, Any]) -> str | None:
+    """The name of a dataset that reads the same data already."""
+    find = "SELECT name FROM datasets WHERE source_hash IN (?, ?) AND state <> 'refused'"
+    row = transaction.row(find, hash_source(source), hash_source(source, identity=False))
+    if row is not None or "path" not in source:
+        return None if row is None else str(row["name"])
+    others = transaction.rows("SELECT name, source FROM datasets WHERE state <> 'refused'")
+    return next((str(other["name"]) for other in others if is_same_file(source, json.loads(other["source"]))), None)
 
 
 def _add(transaction: Any, name: str, version: int, kept: Mapping[str, Any], author: str) -> None:
@@ -98,22 +107,27 @@ def add_version(
     return int(version)
 
 
-def countersign(database: Database, ledger: Ledger, name: str, signer: str) -> Row:
-    """Put the newest version into force; the first time, open the accounts that promise."""
+def countersign(database: Database, ledger: Ledger, name: str, signer: str, *, version: int | None = None) -> Row:
+    """Put the newest version into force; the first time, open the accounts that promise.
+
+    With the `version` that the signer has read, one that was written meanwhile is not signed in its place.
+    """
     row = find_changeable(database, name)
-    kept, version = declaration_of(database, name, None)
-    if version == row["version"]:
+    kept, newest = declaration_of(database, name, None)
+    if newest == row["version"]:
         raise Conflict("server.wrong_state", state=row["state"])
+    if version not in (None, newest):
+        raise Conflict("server.newer_version", parameter="version", version=newest)
     if row["version"] == 0:
         _open_accounts(ledger, row, unit_of(kept))
-    content = {"dataset": name, "version": version, "sha256": sha256_of(kept), "countersigned_by": signer}
-    content |= {"author": row["curator"]} | ({"again": row["again"]} if row["again"] else {})
+    content = {"dataset": name, "version": newest, "sha256": sha256_of(kept), "countersigned_by": signer}
+    content |= {"author": find_author(database, name)} | ({"again": row["again"]} if row["again"] else {})
     ledger.note("dataset/declared", content, about=row["account"])
     with database.transaction() as transaction:
         change = "UPDATE declarations SET countersigned = ? WHERE dataset = ? AND version = ?"
-        transaction.run(change, signer, name, version)
+        transaction.run(change, signer, name, newest)
         state = "open" if row["state"] == "proposed" else row["state"]
-        transaction.run("UPDATE datasets SET version = ?, state = ? WHERE name = ?", version, state, name)
+        transaction.run("UPDATE datasets SET version = ?, state = ? WHERE name = ?", newest, state, name)
     return find_dataset(database, name)
 
 
@@ -147,6 +161,19 @@ def declaration_of(database: Database, name: str, version: int | None) -> tuple[
     if row is None:
         raise NotFound("server.not_found")
     return json.loads(row["content"]), int(row["version"])
+
+
+def find_author(database: Database, name: str) -> str:
+    """Who wrote the newest declaration: somebody else signs it."""
+    return str(database.find("SELECT author FROM declarations WHERE dataset = ? ORDER BY version DESC", name)["author"])
+
+
+def describe_proposed(database: Database, row: Row) -> dict[str, Any] | None:
+    """The newest declaration, for those who write or sign it; None where it is in force."""
+    kept, version = declaration_of(database, row["name"], None)
+    if version == row["version"]:
+        return None
+    return describe_declaration(kept) | {"sha256": sha256_of(kept), "version": version}
 
 
 def change_dataset_state(

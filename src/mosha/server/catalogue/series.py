@@ -11,7 +11,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,7 @@ def feed_series(
             # An answer that was computed before a crash, and not written down here, is asked for by its number.
             if step not in (service.taken, service.taken + 1) or step < 1:
                 raise Conflict("server.series_step", parameter="step", expected=str(service.taken + 1))
+            _check_rows(database, row, rows)
             release = service.step(dict(rows), number=step)
         value = json.dumps({"value": _as_json(release.value), "error": _as_json(release.error(0.95))})
         visible = (now() // SECOND + 2) * SECOND  # on a whole second: how long a step took is nobody's business
@@ -142,6 +143,20 @@ def feed_series(
         found = database.row(find, row["id"], step)
         assert found is not None
         return _point(found)
+
+
+def _check_rows(database: Database, row: Row, rows: Mapping[str, object]) -> None:
+    """Whether rows have the columns that this series reads, all of one length: a step is not lost to a slip."""
+    content = json.loads(row["content"])
+    kept, _ = declaration_of(database, row["dataset"], content["version"])
+    person = kept["unit"].get("person")
+    needed = [name for name in (person, content.get("column")) if isinstance(name, str)]
+    for name in needed:
+        if name not in rows:
+            raise BadRequest("server.field_missing", parameter=f"rows.{name}", spent="nothing")
+    sizes = {len(column) if isinstance(column, Sequence) else 0 for column in rows.values()}
+    if len(sizes) > 1:
+        raise BadRequest("server.field_wrong", parameter="rows", expected=phrase("server.one_length"), spent="nothing")
 
 
 def _as_json(value: object) -> Any:

@@ -16,7 +16,7 @@ from mosha.core.language import phrase
 from mosha.server.errors import BadRequest
 from mosha.server.settings import Settings
 
-__all__ = ["check_source", "hash_source", "open_place"]
+__all__ = ["check_source", "hash_source", "is_same_file", "open_place"]
 
 DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "sc://")
 
@@ -48,10 +48,34 @@ def _place_in(settings: Settings, said: str, part: str) -> str:
     raise BadRequest("server.outside_root", parameter=f"source.{part}", names=", ".join(root.name for root in roots))
 
 
-def hash_source(source: Mapping[str, Any]) -> str:
-    """What tells one source from another: the same table has the same hash, however it is called."""
+def hash_source(source: Mapping[str, Any], *, identity: bool = True) -> str:
+    """What tells one source from another: the same table has the same hash, however it is called.
+
+    A database says which table it is (`identity`): another address or a longer name makes no other table of it.
+    """
+    if identity and "identity" in source:
+        return hashlib.sha256(json.dumps(source["identity"]).encode()).hexdigest()
     place = os.environ.get(source["url"][4:], "") if "url" in source else source["path"]
     return hashlib.sha256(json.dumps([place, source.get("table")]).encode()).hexdigest()
+
+
+def is_same_file(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two sources share a file: under two names, or one in a folder that is the other.
+
+    >>> is_same_file({"path": "/data/2026"}, {"path": "/data/2026/may.parquet"})
+    True
+    >>> is_same_file({"path": "/data/2026"}, {"path": "/data/2026.parquet"})
+    False
+    """
+    if "path" not in one or "path" not in other:
+        return False
+    first, second = Path(one["path"]), Path(other["path"])
+    if first.is_relative_to(second) or second.is_relative_to(first):
+        return True
+    try:
+        return first.samefile(second)
+    except OSError:
+        return False
 
 
 def open_place(source: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -65,7 +65,8 @@ def _read_proposed(visit: Visit, found: Data) -> list[Data]:
     after = {column: {"name": column} | said for column, said in kept["columns"].items()}
     names = (one for one in {**before, **after} if before.get(one) != after.get(one))
     changed = [after.get(one, {"name": one, "gone": True}) for one in names]
-    return changed or [{"name": found["declaration"]["unit"].get("person", name)} | kept["unit"]]
+    unit = {"name": kept["unit"].get("person", name)} | kept["unit"]
+    return changed + ([unit] if kept["unit"] != found["declaration"]["unit"] or not changed else [])
 
 
 def _tree(grants: list[Data], left: float) -> list[Data]:
@@ -132,8 +133,12 @@ def change(visit: Visit) -> Response:
     reason = visit.read_field("reason").strip()[:300]
     if operation != "countersignDataset" and not reason:
         raise BadRequest("server.field_missing", parameter="reason")
-    body = {} if operation == "countersignDataset" else {"reason": reason}
-    visit.do(operation, path={"dataset": visit.path["dataset"]}, body=body)
+    path = {"dataset": visit.path["dataset"]}
+    if operation == "countersignDataset":
+        read = visit.read_field("version")
+        visit.do(operation, path=path, query={"version": int(read)} if read.isdecimal() else {})
+    else:
+        visit.do(operation, path=path, body={"reason": reason})
     return visit.go(f"/datasets/{visit.path['dataset']}")
 
 

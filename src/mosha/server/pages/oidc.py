@@ -29,7 +29,7 @@ def start(visit: Visit) -> Response:
     settings = visit.service.settings
     if not settings.oidc_issuer:
         raise NotFound("server.not_found")
-    visit.service.rates.take("", "sign in", per_minute=120)
+    visit.service.rates.take("", "openid", per_minute=120)
     address, attempt = begin(settings, _redirect(visit))
     response = RedirectResponse(address, 303, PRIVATE)
     options = {"path": "/", "secure": settings.secure, "httponly": True, "samesite": "lax"}
@@ -44,7 +44,7 @@ def come_back(visit: Visit) -> Response:
     settings, database = visit.service.settings, visit.service.database
     if not settings.oidc_issuer:
         raise NotFound("server.not_found")
-    visit.service.rates.take("", "sign in", per_minute=120)
+    visit.service.rates.take("", "openid", per_minute=120)
     attempt = Attempt.from_text(visit.request.cookies.get(_cookie(visit), ""))
     claims = finish(settings, _redirect(visit), attempt, code=visit.read_field("code"), state=visit.read_field("state"))
     person = find_or_make_person(database, claims)

@@ -35,6 +35,7 @@ from joserfc.jwk import KeySet  # noqa: E402
 __all__ = ["Attempt", "begin", "find_or_make_person", "finish"]
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 LARGEST = 1_000_000
 
 
@@ -80,7 +81,7 @@ def _read(url: str, data: Mapping[str, str] | None = None, headers: Mapping[str,
 def _provider(issuer: str) -> dict[str, Any]:
     """What the provider says of itself; it must call itself by the name that the operator wrote down."""
     found = _read(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-    if found.get("issuer") != issuer:
+    if found.get("issuer") != issuer or not all(isinstance(found.get(name), str) for name in ENDPOINTS):
         raise SignInNeeded("server.oidc_failed")
     return found
 

@@ -69,6 +69,11 @@ class Principal:
     csrf: str = ""
 
     @property
+    def person(self) -> str:
+        """Whose share of the server is used: an agent uses its person's, so that nobody gets more by having many."""
+        return self.parent or self.id
+
+    @property
     def is_public(self) -> bool:
         return self.kind == "public"
 

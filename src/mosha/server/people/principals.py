@@ -15,9 +15,11 @@ __all__ = [
     "KINDS",
     "add_member",
     "change_state",
+    "check_role",
     "create_principal",
     "describe_principal",
     "find_agent_of",
+    "find_member",
     "find_principal",
     "give_role",
     "list_principals",
@@ -51,11 +53,9 @@ def create_principal(database: Database, *, kind: str, name: str, parent: str | 
 
 
 def find_principal(database: Database, said: str) -> Row:
-    """The row of a principal, by its id or its name."""
-    row = database.row("SELECT * FROM principals WHERE id = ? OR name = ?", said, said)
-    if row is None:
-        raise NotFound("server.not_found")
-    return row
+    """The row of a principal, by its id or its name. An id means its owner, whoever else is called like that."""
+    row = database.row("SELECT * FROM principals WHERE id = ?", said)
+    return row or database.find("SELECT * FROM principals WHERE name = ?", said)
 
 
 def find_agent_of(database: Database, person: Principal, said: str) -> Row:
@@ -97,11 +97,15 @@ def owners_of(database: Database, identity: str) -> frozenset[str]:
     return frozenset({identity} | ({row["parent"]} if row and row["parent"] else set()))
 
 
-def give_role(database: Database, identity: str, role: str, dataset: str = EVERYWHERE) -> None:
+def check_role(role: str, dataset: str = EVERYWHERE) -> None:
     if role not in ROLES:
         raise BadRequest("server.field_wrong", parameter="role", expected=", ".join(ROLES))
     if role == "administrator" and dataset != EVERYWHERE:
         raise BadRequest("server.field_wrong", parameter="dataset", expected="*")
+
+
+def give_role(database: Database, identity: str, role: str, dataset: str = EVERYWHERE) -> None:
+    check_role(role, dataset)
     statement = "INSERT INTO roles (principal, dataset, role) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     database.run(statement, identity, dataset, role)
 
@@ -110,9 +114,16 @@ def take_role(database: Database, identity: str, role: str, dataset: str = EVERY
     database.run("DELETE FROM roles WHERE principal = ? AND dataset = ? AND role = ?", identity, dataset, role)
 
 
-def add_member(database: Database, team: str, person: str) -> None:
-    if find_principal(database, team)["kind"] != "team" or find_principal(database, person)["kind"] != "person":
+def find_member(database: Database, team: Row, said: str) -> str:
+    """The id of somebody who may become a member: people, of teams."""
+    person = find_principal(database, said)
+    if team["kind"] != "team" or person["kind"] != "person":
         raise BadRequest("server.field_wrong", parameter="person", expected="a person, in a team")
+    return str(person["id"])
+
+
+def add_member(database: Database, team: str, person: str) -> None:
+    find_member(database, find_principal(database, team), person)
     database.run("INSERT INTO members (team, person) VALUES (?, ?) ON CONFLICT DO NOTHING", team, person)
 
 

@@ -127,7 +127,19 @@ UPDATE principals SET name = (SELECT above.name FROM principals above WHERE abov
     WHERE kind = 'agent'
 """
 
-_VERSIONS = (_FIRST, _SECOND, _THIRD)
+_FOURTH = """
+ALTER TABLE requests ADD COLUMN person TEXT NOT NULL DEFAULT '';
+UPDATE requests SET person = COALESCE(
+    (SELECT above.parent FROM principals above WHERE above.id = requests.principal), requests.principal);
+DROP INDEX requests_running;
+DROP INDEX requests_started;
+DROP INDEX requests_visible;
+CREATE INDEX requests_running ON requests (person, state);
+CREATE INDEX requests_started ON requests (person, started);
+CREATE INDEX requests_visible ON requests (person, visible)
+"""
+
+_VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH)
 VERSION = len(_VERSIONS)
 _LOCK = 0x6D6F73  # under which PostgreSQL lets one process migrate at a time
 

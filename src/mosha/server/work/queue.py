@@ -18,10 +18,10 @@ SILENT = 10_000_000  # microseconds after which a process that said nothing is t
 MOST_ATTEMPTS = 2
 
 _BUSY = (
-    "((SELECT COUNT(*) FROM requests b WHERE b.principal = r.principal AND b.state = 'running')"
-    " + (SELECT COUNT(*) FROM requests b WHERE b.principal = r.principal AND b.visible > ?))"
+    "((SELECT COUNT(*) FROM requests b WHERE b.person = r.person AND b.state = 'running')"
+    " + (SELECT COUNT(*) FROM requests b WHERE b.person = r.person AND b.visible > ?))"
 )
-_SERVED = "(SELECT COALESCE(MAX(s.started), 0) FROM requests s WHERE s.principal = r.principal)"
+_SERVED = "(SELECT COALESCE(MAX(s.started), 0) FROM requests s WHERE s.person = r.person)"
 _NEXT = (
     f"SELECT r.id FROM requests r WHERE r.state = 'queued' AND {_BUSY} < ?"  # noqa: S608
     f" ORDER BY {_BUSY}, {_SERVED}, r.created LIMIT 1"
@@ -30,6 +30,8 @@ _NEXT = (
 
 def claim(database: Database, holder: str, *, most_running: int) -> Row | None:
     """Take the next request: of whoever has the fewest running, and among those of whoever waited longest.
+
+    Whoever has agents waits and runs together with them.
 
     A question runs until its tick, here as everywhere: else the start of the next one would tell when it ended.
     """

@@ -21,7 +21,7 @@ from mosha.server.catalogue.grants import find_grant
 from mosha.server.catalogue.sources import open_place
 from mosha.server.catalogue.webhooks import announce, deliver_due
 from mosha.server.clock import now
-from mosha.server.errors import ServerError, StoreUnavailable
+from mosha.server.errors import ServerError, StoreUnavailable, TooMany
 from mosha.server.settings import Settings
 from mosha.server.store.database import Database, Row
 from mosha.server.work.process import Lost, TooLate, WorkerProcess
@@ -39,6 +39,7 @@ GRACE = 25.0  # seconds that a server which stops waits for ticks of what was me
 FAILED = {"problem": {"code": "server.step_failed"}}
 PAUSE = 0.25  # seconds between two looks at an empty queue
 LOW = 0.8  # the share of a budget after which its operator is told
+TURN = 2.0  # seconds that somebody waits for a process beside the slots, before they are told to come back
 BEAT = 2.0  # seconds between two signs of life
 _log = logging.getLogger("mosha.server")
 
@@ -62,6 +63,7 @@ class Slots:
         self._workers = [WorkerProcess(self._options) for _ in range(settings.workers)]
         self._measured: dict[WorkerProcess, float] = {}  # who waits for a tick, and until when
         self._abandoned = threading.Event()
+        self._beside = threading.BoundedSemaphore(settings.workers)
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -99,25 +101,25 @@ class Slots:
 
     def look(self, source: tuple[str, dict[str, object]], *, seconds: float = 30.0) -> dict[str, Any]:
         """The columns of a source, found by a worker of its own."""
+        return self._do_beside({"op": "look", "source": source}, seconds)
+
+    def _do_beside(self, job: Mapping[str, object], seconds: float) -> dict[str, Any]:
+        """Work that somebody waits for, in a process of its own: as many at a time as there are slots, and no more."""
+        if not self._beside.acquire(timeout=TURN):
+            raise TooMany("server.too_many", seconds=10)
         worker = WorkerProcess(self._options)
         try:
-            return worker.do({"op": "look", "source": source}, until=time.monotonic() + seconds)
+            return worker.do(job, until=time.monotonic() + seconds)
         except (Lost, TooLate):
             return {"outcome": "crashed"}
         finally:
             worker.kill()
+            self._beside.release()
 
     def sample(self, row: Row, *, rows: int | None, seed: int, form: str, seconds: float = 120.0) -> bytes:
         """A file of rows of a synthetic table that was paid for, drawn by a worker of its own."""
         job = self._job(row, find_dataset(self._database, row["dataset"]))
-        worker = WorkerProcess(self._options)
-        try:
-            asked = job | {"op": "sample", "rows": rows, "seed": seed, "form": form}
-            said = worker.do(asked, until=time.monotonic() + seconds)
-        except (Lost, TooLate):
-            said = {"outcome": "crashed"}
-        finally:
-            worker.kill()
+        said = self._do_beside(job | {"op": "sample", "rows": rows, "seed": seed, "form": form}, seconds)
         if said["outcome"] != "sampled":
             raise StoreUnavailable("server.not_drawn")
         return base64.b64decode(said["file"])

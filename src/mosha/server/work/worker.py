@@ -87,10 +87,13 @@ class Worker:
 
     def look(self, job: Mapping[str, Any]) -> dict[str, Any]:
         from mosha.connect import source  # noqa: PLC0415
+        from mosha.connect.engines.source import ServerTable  # noqa: PLC0415
 
         place, options = job["source"]
         found = source(place, **self._with_engine(place, options))
-        return {"outcome": "looked", "columns": {name: str(kind) for name, kind in found.schema.items()}}
+        columns = {name: str(kind) for name, kind in found.schema.items()}
+        identity = [found.database, found.origin_name] if isinstance(found, ServerTable) else None
+        return {"outcome": "looked", "columns": columns, "identity": identity}
 
     def _build_question(self, job: Mapping[str, Any]) -> Any:
         from mosha.server.asking.questions import build_question  # noqa: PLC0415

@@ -1,0 +1,145 @@
+"""What one takes is not taken from others: turns, rates, sign-ins, processes, budgets under another name."""
+
+import os
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from mosha.server.asking.requests import _check_queue, expire_requests, find_request, withdraw
+from mosha.server.catalogue.sources import hash_source
+from mosha.server.clock import now
+from mosha.server.demo import DECLARATION
+from mosha.server.errors import NotFound, TooMany
+from mosha.server.people.credentials import find_by_secret
+from mosha.server.people.permissions import Principal
+from mosha.server.people.principals import find_principal
+from mosha.server.store.database import open_database
+from mosha.server.store.migrations import _VERSIONS, migrate
+from mosha.server.work import slots
+from tests.server.house import COUNT
+from tests.server.test_queue import put_request
+
+
+@pytest.fixture
+def database(tmp_path):
+    found = open_database(tmp_path / "server.db")
+    migrate(found)
+    yield found
+    found.close()
+
+
+def test_agents_use_up_the_rates_and_the_queue_of_their_person(house, monkeypatch, database):
+    li = house.call("li", "GET", "/me").json()["id"]
+    agent = house.call("li", "POST", "/agents", {"name": "one of many"}).json()["id"]
+    token = house.call("li", "POST", "/tokens", {"label": "one of many", "agent": agent}).json()["token"]
+    seen = []
+    monkeypatch.setattr(house.service.rates, "take", lambda principal, kind, **_: seen.append((principal, kind)))
+    monkeypatch.setitem(house.tokens, "one of many", token)
+    body = {"dataset": "visits", "sql": COUNT, "price": {"epsilon": 0.01}}
+    assert house.call("one of many", "POST", "/previews", body).status_code == 200
+    house.call("one of many", "POST", "/requests", body, key="no grant, no matter")
+    assert seen == [(li, "preview"), (li, "request")]
+    settings = replace(house.service.settings, waiting_per_principal=2)
+    for number in range(2):
+        put_request(database, f"r{number}", f"agent {number}", "li")
+    for principal in (Principal("li", "person", "li"), Principal("agent 9", "agent", "li/nine", parent="li")):
+        with pytest.raises(TooMany):
+            _check_queue(database, settings, principal)
+    _check_queue(database, settings, Principal("zhang", "person", "zhang"))
+
+
+def test_requests_of_an_older_store_are_of_the_person_of_their_agent(tmp_path):
+    database = open_database(tmp_path / "old.db")
+    with database.transaction() as transaction:
+        transaction.run("CREATE TABLE versions (version INTEGER PRIMARY KEY)")
+        for number, statements in enumerate(_VERSIONS[:3], start=1):
+            for statement in statements.split(";"):
+                transaction.run(statement)
+            transaction.run("INSERT INTO versions VALUES (?)", number)
+        add = "INSERT INTO principals (id, kind, name, parent, state, created) VALUES (?, ?, ?, ?, 'active', 1)"
+        transaction.run(add, "p-1", "person", "li", None)
+        transaction.run(add, "p-2", "agent", "li/helper", "p-1")
+        ask = (
+            "INSERT INTO requests (id, principal, grant_id, dataset, body_hash, question, price, purpose, fingerprint,"
+            " version, cost, measure, state, accounts, attempts, created, expires, hidden)"
+            " VALUES (?, ?, 'g', 'd', '', '{}', '{}', '', '', 1, 0.1, 'epsilon', 'queued', '[]', 0, 1, 2, 0)"
+        )
+        transaction.run(ask, "r-1", "p-1")
+        transaction.run(ask, "r-2", "p-2")
+    migrate(database)
+    assert [find_request(database, name)["person"] for name in ("r-1", "r-2")] == ["p-1", "p-1"]
+    database.close()
+
+
+def test_whoever_guesses_tokens_keeps_nobody_from_signing_in(house, monkeypatch):
+    def refuse(*_, **__):
+        raise TooMany("server.too_many", seconds=1)
+
+    monkeypatch.setattr(house.service.rates, "take", refuse)
+    wrong = house.call(None, "POST", "/sessions", {"token": f"mosha_{'a' * 16}_{'b' * 43}"})
+    assert wrong.status_code == 429
+    with httpx.Client(base_url=house.client.base_url, timeout=60) as browser:
+        assert browser.post("/api/v1/sessions", json={"token": house.tokens["sun"]}).status_code == 201
+
+
+def test_processes_beside_the_slots_are_as_many_as_there_are_slots(house, monkeypatch):
+    """Whoever looks at sources or draws synthetic tables many times at once starts no more processes than that."""
+    monkeypatch.setattr(slots, "TURN", 0.01)
+    beside, taken = house.service.slots._beside, 0
+    while beside.acquire(blocking=False):
+        taken += 1
+    try:
+        assert taken == house.service.settings.workers
+        reply = house.call("wang", "POST", "/sources/columns", {"source": {"path": "visits.csv"}})
+        assert (reply.status_code, reply.headers["retry-after"]) == (429, "10")
+    finally:
+        for _ in range(taken):
+            beside.release()
+
+
+def test_a_change_of_which_a_part_is_wrong_changes_nothing(house):
+    database = house.service.database
+    head = house.service.ledger.head
+    narrow = {"role": "administrator", "dataset": "visits"}
+    made = house.call("ada", "POST", "/principals", {"name": "half made", "kind": "person", "roles": [narrow]})
+    assert made.status_code == 422
+    with pytest.raises(NotFound):
+        find_principal(database, "half made")
+    before = find_by_secret(database, house.tokens["sun"], "token").roles
+    good = {"role": "curator", "dataset": "visits"}
+    for wrong in ({"members": ["li"]}, {"members": ["nobody of this name"]}, {"give": [good, narrow]}):
+        reply = house.call("ada", "POST", "/principals/sun/changes", {"give": [good]} | wrong)
+        assert reply.status_code in (404, 422), reply.text
+    assert find_by_secret(database, house.tokens["sun"], "token").roles == before
+    assert house.service.ledger.head == head
+
+
+def test_a_file_under_another_name_or_in_its_folder_gets_no_fresh_budget(house):
+    folder = house.service.settings.folder / "data"
+    if not (folder / "linked.csv").exists():
+        os.link(folder / "visits.csv", folder / "linked.csv")
+        (folder / "pointed.csv").symlink_to(folder / "visits.csv")
+    said = {"declaration": DECLARATION, "promise": {"epsilon": 3.0, "delta": 1e-6}, "name": "afresh"}
+    for path in ("linked.csv", "pointed.csv", "visits.csv", "./visits.csv"):
+        reply = house.call("wang", "POST", "/datasets", said | {"source": {"path": path}})
+        assert (reply.status_code, reply.json()["code"]) == (409, "server.registered_before"), path
+
+
+def test_a_source_that_was_registered_before_tables_had_an_identity_is_found_again():
+    source = {"url": "env:NOWHERE_AT_ALL", "table": "stays"}
+    known = source | {"identity": ["a server/a database", "public.stays"]}
+    assert hash_source(known, identity=False) == hash_source(source) != hash_source(known)
+
+
+def test_a_question_that_ran_and_waits_to_run_again_is_hidden_and_not_taken_back(database):
+    """It may have been paid for: `withdrawn` and `expired` say that nothing was."""
+    for name, attempts in (("never ran", 0), ("ran", 1)):
+        put_request(database, name, "li")
+        database.run("UPDATE requests SET attempts = ?, expires = ? WHERE id = ?", attempts, now() - 1, name)
+    taken = withdraw(database, find_request(database, "ran"))
+    assert (taken["state"], taken["hidden"]) == ("queued", 1)
+    assert expire_requests(database) == 1
+    assert [find_request(database, name)["state"] for name in ("never ran", "ran")] == ["expired", "queued"]
+    put_request(database, "new", "li")
+    assert withdraw(database, find_request(database, "new"))["state"] == "withdrawn"
