@@ -27,27 +27,27 @@ def test_a_unit_says_who_and_how_neighbors_differ(unit):
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-@pytest.mark.parametrize("other", UNITS, ids=repr)
-def test_protecting_the_same_is_an_equivalence(unit, other):
+def test_protecting_the_same_is_an_equivalence(unit):
     assert unit.protects_same(unit)
-    assert unit.protects_same(other) == other.protects_same(unit)
-    assert unit.protects_same(other) == (unit.identity == other.identity)
+    for other in UNITS:
+        assert unit.protects_same(other) == other.protects_same(unit), other
+        assert unit.protects_same(other) == (unit.identity == other.identity), other
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-@pytest.mark.parametrize("other", UNITS, ids=repr)
-def test_an_account_covers_its_unit_and_whole_persons_of_its_population(unit, other):
+def test_an_account_covers_its_unit_and_whole_persons_of_its_population(unit):
     """What is covered is the same unit, perhaps without its population, or a whole person of the population itself."""
     assert unit.covers(unit)
-    if unit.covers(other):
-        assert unit.neighbors is other.neighbors
-        assert other.of in (None, unit.of)
-        named = isinstance(unit, units.Member) and other.whole_person and other.of == unit.of
-        assert named or type(unit) is type(other)
-    if unit.covers(other) and other.covers(unit):
-        assert unit.protects_same(other)
-    if other.of is not None and other.of != unit.of:
-        assert not unit.covers(other)
+    for other in UNITS:
+        if unit.covers(other):
+            assert unit.neighbors is other.neighbors, other
+            assert other.of in (None, unit.of), other
+            named = isinstance(unit, units.Member) and other.whole_person and other.of == unit.of
+            assert named or type(unit) is type(other), other
+        if unit.covers(other) and other.covers(unit):
+            assert unit.protects_same(other), other
+        if other.of is not None and other.of != unit.of:
+            assert not unit.covers(other), other
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
