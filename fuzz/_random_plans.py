@@ -9,7 +9,7 @@ from datetime import date, datetime
 import pyarrow as pa
 
 import mosha
-from mosha.connect import Type, when
+from mosha.connect import Type, lit, when
 from mosha.core.budget import Budget
 from mosha.tables import aggregates as ask
 from mosha.tables.aggregates import quantile
@@ -60,6 +60,7 @@ CLOCKS = [
     datetime(1969, 12, 31, 23),
     datetime(2020, 5, 5),
 ]
+NEARBY = [datetime(2020, 5, 5, microsecond=1), datetime(2024, 2, 29, 23, 59, 59, 999999)]
 
 UNITS = [
     mosha.Row(),
@@ -88,8 +89,18 @@ BUDGETS = [
 ]
 RANGES = [(0, 30), (-5, 5), (0.5, 7.25), (1e10, 2e10), (-1e-3, 1e-3), (0, 2.0**50), (10, 11), (-(2.0**40), 3)]
 
-CASES = 0.1
-"""How often two cases are asked about."""
+CONSTANTS = {
+    WHOLE: [0, 1, -1, 2, 3, 30, 2**53 - 1, 2**53 + 1, 2**62, 0.5, 1.0],
+    REAL: [-3.0, 0.0, 0.5, 5e-324, 2.5, 7.5, 30, 1e9, 2.0**53],
+    TEXT: ["", "a", "A", "aab", " b ", "é", "12", "\U0001f600", "a "],
+    DATE: [date(2024, 2, 29), date(1, 1, 1), date(9999, 12, 31), date(1970, 1, 1), date(2001, 7, 9), date(2001, 7, 10)],
+    CLOCK: [datetime(2024, 2, 29), datetime(1, 1, 1), datetime(1969, 12, 31, 23), datetime(2020, 5, 5), *NEARBY],
+}
+"""What values are cut apart at."""
+OF_KIND = {WHOLE: ["cat", "i", "j"], REAL: ["x", "y"], TEXT: ["ward", "t", "s"], DATE: ["d", "e"], CLOCK: ["w"]}
+
+CASES = 0.25
+"""How often cases are asked about, unless told otherwise."""
 
 OFTEN = [mosha.col("cat").is_null(), mosha.col("c"), mosha.col("cat") < 2, ~mosha.col("c")]
 """Conditions that many rows meet: a question that drops all rows compares nothing."""
@@ -143,8 +154,8 @@ class Planner:
     Expressions are at most `depth` deep; without `large`, moments of many groups are left out, which take long.
     """
 
-    def __init__(self, seed, depth=2, *, large=True):
-        self.g, self.depth, self.large = random.Random(seed), depth, large
+    def __init__(self, seed, depth=2, *, large=True, cases=CASES):
+        self.g, self.depth, self.large, self.share = random.Random(seed), depth, large, cases
         self.grower = Grower(self.g.random())
         self.numbers = ["cat", "i", "j", "x", "y"]
 
@@ -176,19 +187,51 @@ class Planner:
         many = len(getattr(grouped, "keys", ())) > 1 or len(getattr(grouped, "only", None) or ()) > 8
         moments = self.large or not many
         asked = {f"a{i}": self.aggregate(table.unit, moments=moments) for i in range(g.choice([1, 1, 2, 3]))}
-        return grouped.aggregate(**(self.cases() if g.random() < CASES else asked))
+        return grouped.aggregate(**(self.cases() if g.random() < self.share else asked))
 
     def cases(self):
         """Counts and sums of cases that exclude one another, by their text or as it happens."""
-        first = self.grow(BOOL)
-        second = self.g.choice([~first, self.grow(BOOL) & ~first, self.grow(BOOL)])
-        number, between = self.number(), self.g.choice(RANGES)
-        return {
-            "a0": ask.sum(when(first, 1).else_(0), between=(0, 1)),
-            "a1": self.g.choice(
-                [ask.count(when(second, 1)), ask.sum(when(second, number), between=between), ask.count(second)]
-            ),
-        }
+        g = self.g
+        if g.random() < 0.5:
+            first = self.grow(BOOL)
+            conditions = [first, g.choice([~first, self.grow(BOOL) & ~first, self.grow(BOOL)])]
+        else:
+            conditions = self.split(g.choice([2, 3, 5]))
+        return {f"a{i}": self.case(condition) for i, condition in enumerate(conditions)}
+
+    def split(self, number):
+        """So many conditions about one value, most of which exclude one another; what rows often hold is cut apart."""
+        g, kind = self.g, self.g.choice([WHOLE, REAL, TEXT, DATE, CLOCK])
+        of = self.grow(kind) if g.random() < 0.5 else mosha.col(g.choice(OF_KIND[kind]))
+        constants = g.sample(CONSTANTS[kind], number + 1)
+        low, high = sorted(constants[:2])
+        made = [of == constants[i] for i in range(number - 2)]
+        made += g.choice(
+            [
+                [of < low, of >= high],
+                [of <= low, lit(low) < of],
+                [of.is_null(), ~of.is_null()],
+                [of.is_in(low, high), ~of.is_in(low, high)],
+                [of.is_in(*constants[2:]), (of == low) | (of == high)],
+                [of.between(low, high), (of < low) | (of > high)],
+                [of == low, of != low],
+            ]
+        )
+        return g.sample(made, len(made))
+
+    def case(self, condition):
+        """A count or a sum that is not zero where a condition holds, and sometimes elsewhere."""
+        g, number, between = self.g, self.number(), self.g.choice(RANGES)
+        kinds = [
+            lambda: ask.sum(when(condition, 1).else_(0), between=(0, 1)),
+            lambda: ask.sum(condition.cast(WHOLE), between=(0, 1)),
+            lambda: ask.sum(number * when(condition, 1).else_(0), between=between),
+            lambda: ask.sum(when(condition, number), between=between),
+            lambda: ask.sum(when(condition, number).else_(0), between=between),
+            lambda: ask.count(when(condition, 1)),
+            lambda: ask.count(condition),
+        ]
+        return g.choices(kinds, [4, 2, 2, 2, 2, 3, 0.3])[0]()
 
     def grouped(self, table):
         g, choice = self.g, self.g.random()

@@ -36,7 +36,7 @@ class Found(Exception):
     """Something is wrong, and the seed shows it."""
 
 
-def questions(places, way, seed, depth, *, large):
+def questions(places, way, seed, depth, **settings):
     """The same random question about two neighboring tables; or a refusal."""
     g = random.Random(seed)
     unit, budget = g.choice(random_plans.UNITS), g.choice(random_plans.BUDGETS)
@@ -46,7 +46,7 @@ def questions(places, way, seed, depth, *, large):
     for rows, more in random_plans.neighbors(g, unit):
         table = protect(places.load(way, random_plans.COLUMNS, rows), unit=unit)
         beside = protect(places.load(way, random_plans.BESIDE, more), unit=unit) if joined else None
-        question = random_plans.Planner(seed, depth, large=large).question(table, beside, public)
+        question = random_plans.Planner(seed, depth, **settings).question(table, beside, public)
         found.append(question)
     if found[0].private_keys:
         budget = random_plans.with_delta(budget)
@@ -66,11 +66,11 @@ def _ordered(given):
     return repr(sorted(given.items(), key=repr) if isinstance(given, dict) else given)
 
 
-def compare(places, seed, depth=2, *, large=True):
+def compare(places, seed, depth=2, **settings):
     """The shares that one random pair uses, for each way in which the tables are read; Found where one is above 1."""
     inputs, shares = {}, Counter()
     for way in WAYS[places.engine]:
-        (first, second), budget, key = questions(places, way, seed, depth, large=large)
+        (first, second), budget, key = questions(places, way, seed, depth, **settings)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             said = []
@@ -181,15 +181,15 @@ def main(arguments):
     parser.add_argument("--seed", type=int, help="the first seed is the one after it; random where it is left out")
     parser.add_argument("--depth", type=int, default=2, help="of expressions")
     parser.add_argument("--small", action="store_true", help="leave out moments of many groups, which take long")
+    parser.add_argument("--cases", type=float, default=random_plans.CASES, help="how often: cases that exclude another")
     parser.add_argument("--patience", type=float, default=120.0, help="seconds for one comparison")
     said = parser.parse_args(arguments)
     failed = False
     for engine in said.engine or COUNTS:
         seed = random.SystemRandom().randrange(2**40) if said.seed is None else said.seed
         count = COUNTS.get(engine, 1000) if said.count is None else said.count
-        tally, worst, found = search(
-            engine, seed, count, said.seconds, patience=said.patience, depth=said.depth, large=not said.small
-        )
+        settings = {"depth": said.depth, "large": not said.small, "cases": said.cases}
+        tally, worst, found = search(engine, seed, count, said.seconds, patience=said.patience, **settings)
         print(f"{engine} from seed {seed}: {dict(tally)}")
         print("\n".join(f"  {kind}: at most {share:.6f} of what was charged" for kind, share in sorted(worst.items())))
         failed = failed or any(kind == "found" for _, kind, _ in found)

@@ -128,6 +128,11 @@ def test_extreme_scores_do_not_overflow(choose):
     assert choose(np.array([-5], np.int8), 1) == 0
 
 
+def test_extreme_scores_of_many_rows_do_not_overflow():
+    assert permute_and_flip_choices(np.array([[LOW, HIGH], [HIGH, LOW], [0, LOW]]), 1).tolist() == [1, 0, 0]
+    assert permute_and_flip_choices(np.empty((0, 3), np.int64), 1).tolist() == []
+
+
 def test_one_choice_among_many_equals_any_other():
     drawn = exponential_choice(np.zeros(100_000, int), 1, 50_000)
     assert not rejects([(int((drawn < 50_000).sum()), 50_000, 0.5)])

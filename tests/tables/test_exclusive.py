@@ -4,10 +4,12 @@ import itertools
 import random
 from datetime import date
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import mosha
+from fuzz import _noise_inputs as noise_inputs
 from mosha.connect import col, private, source, when
 from mosha.connect.engines.source import answer
 from mosha.connect.language.exclusive import MOST_CLAUSES, are_exclusive
@@ -66,6 +68,7 @@ NOT_EXCLUSIVE = [
     [one(B), one(~B.is_null())],
     [one(N > 2**60), one(N < 2.0**60)],  # compared as doubles
     [one(T.concat(lit("it's")) == "a"), one(T.concat(col("it's")) == "b")],  # a text and a column of that name
+    [one(col("w") == pd.Timestamp(2024, 1, 1, nanosecond=n)) for n in (1, 2)],  # one moment on every engine
 ]
 
 
@@ -77,6 +80,27 @@ def test_cases_that_exclude_one_another_are_found(values):
 @pytest.mark.parametrize("values", NOT_EXCLUSIVE)
 def test_cases_that_may_meet_are_not_taken_for_exclusive(values):
     assert not are_exclusive(values)
+
+
+def test_constants_that_an_engine_takes_for_one_move_no_more_than_was_charged():
+    """Moments in nanoseconds were different in the text and equal in the statement: each row counted for both."""
+    moments = [pd.Timestamp(1000 + n) for n in range(5)]  # of the first microsecond of 1970
+
+    def ask(rows):
+        table = mosha.protect(pa.table({"w": pa.array([1] * rows, pa.timestamp("us"))}), unit=mosha.Row())
+        cases = [total(when(col("w") == moment, 1).else_(0), between=(0, 1)) for moment in moments]
+        return table.aggregate(**{f"a{i}": case for i, case in enumerate(cases)})
+
+    def run(question, listener):
+        return noise_inputs.run(question, Budget(epsilon=1), bytes(32), listener)
+
+    used, *_ = noise_inputs.compare(ask(3), ask(2), run, 1)
+    assert max(used.values()) <= 1 + noise_inputs.SLACK
+
+
+def test_a_missing_time_of_pandas_is_no_constant():
+    with pytest.raises(mosha.errors.InvalidParameter):
+        lit(pd.NaT)
 
 
 def test_a_condition_of_very_many_cases_excludes_nothing():
@@ -170,7 +194,7 @@ def test_a_row_that_is_replaced_moves_two_cases(cases, shared):
     (part,) = table.aggregate(**asked).parts(Budget(epsilon=1))
     assert part.noise.shared is shared
     reach = part.reach(table.aggregate(**asked).frame, None)
-    assert reach == [value.magnitude * (2 if shared else 1) for value in part.values.values()]
+    assert reach == [value.magnitude * (2 if shared else 1) for value in part.values.values()]  # noqa: PD011  (no frame)
 
 
 def test_sql_writes_pivots_and_all_of_them_are_close():

@@ -4,6 +4,8 @@ import pyarrow as pa
 import pytest
 
 import mosha
+from fuzz import _noise_inputs as noise_inputs
+from mosha.connect.engines.duckdb import DuckDB
 from mosha.core.budget import Budget
 from mosha.tables.databases.database import protect_database
 from mosha.tables.sql.parsing import parse
@@ -102,3 +104,34 @@ def test_explain_says_one_row():
     said = open_shop(at_most=200).explain(ONE_ROW[0], epsilon=1)
     assert "at most 1" in said
     assert "at most 200" in open_shop(at_most=200).explain(SEVERAL[0], epsilon=1)
+
+
+FALSE = [
+    "SELECT country, COUNT(*) AS n FROM customer GROUP BY country",
+    "SELECT COUNT(*) AS n, AVG(CLAMP(id, 0, 9)) AS m FROM customer",
+    "SELECT MEDIAN(CLAMP(id, 0, 9)) AS m FROM customer",
+    "SELECT COUNT(DISTINCT country) AS n FROM customer",
+    """SELECT name, SUM(CASE WHEN id < 5 THEN 1 ELSE 0 END) AS a, COUNT(CASE WHEN id >= 5 THEN 1 END) AS b
+    FROM customer JOIN country ON country.code = customer.country GROUP BY name""",
+    "SELECT COUNT(*) AS n FROM customer a, customer b WHERE a.id = b.id AND a.country = b.country",
+]
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=1, delta=1e-6), Budget(rho=0.5, delta=1e-6)], ids=repr)
+@pytest.mark.parametrize("sql", FALSE)
+def test_a_person_with_many_rows_under_a_false_key_moves_no_more_than_was_charged(sql, budget):
+    """The keys of persons and of the public table repeat; person 7 comes, with thirty rows."""
+
+    def ask(ids):
+        named = pa.table({"code": list("aabc"), "name": list("ABCD")})
+        people = pa.table({"id": ids, "country": [list("abc")[i % 3] for i in range(len(ids))]})
+        engine = DuckDB(threads=1, compiled_from=None)  # which has all groups in one batch
+        tables = {**TABLES, "customer": people, "country": named}
+        shop = open_shop({name: engine.frame(table) for name, table in tables.items()}, at_most=200)
+        return read_statement(parse(sql, results=True)[0], shop.tables).question
+
+    def run(question, listener):
+        return noise_inputs.run(question, budget, bytes(32), listener)
+
+    used, *_ = noise_inputs.compare(ask([*range(6), *range(6), *[7] * 30]), ask([*range(6), *range(6)]), run, 1)
+    assert max(share for kind, share in used.items()) <= 1 + noise_inputs.SLACK

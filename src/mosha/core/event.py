@@ -239,9 +239,12 @@ def _event(described: Mapping[str, object]) -> Event:
     kind = Event.kinds.get(name) if isinstance(name, str) else None
     if kind is None:
         raise InvalidParameter("core.unknown_event", kind=str(name))
+    names = {name_as_stored(f): f.name for f in fields(kind)}
+    given = {names.get(key, key): value for key, value in arguments.items()}
+    if len(given) < len(arguments):  # one thing under its old and its new name
+        raise InvalidParameter("core.unknown_event_fields", kind=str(name))
     try:
-        names = {name_as_stored(f): f.name for f in fields(kind)}
-        event = kind(**{names.get(key, key): _revive(value) for key, value in arguments.items()})
+        event = kind(**{key: _revive(value) for key, value in given.items()})
     except InvalidParameter:
         raise
     except (TypeError, ValueError, AttributeError):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
+from mosha.core.names.stored import write_as_stored
 from mosha.core.randomness import Rng
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
@@ -49,7 +50,7 @@ def candidate_measurement(plan: TrainingTerms, build: Build, loss: Any, like: tu
         event=plan.event_after(plan.steps),
         step=step,
         name=f"a training by {type(plan).__name__}({plan.steps} steps)",
-        question=hashlib.sha256(f"whole;{plan!r};{shapes}".encode()).hexdigest(),
+        question=hashlib.sha256(f"whole;{write_as_stored(plan)};{shapes}".encode()).hexdigest(),
     )
 
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, MoshaError, StateRefused
+from mosha.core.names.stored import write_as_stored
 from mosha.core.number import positive_integer
 from mosha.files.packing import Kind, pack
 from mosha.files.sealed import check_secret
@@ -83,7 +84,7 @@ class Checkpoint:
     def write(self, training: _Resumable) -> None:
         """Replace the file: a crash leaves the old one or the new one."""
         content = {
-            "plan": repr(training.plan),
+            "plan": write_as_stored(training.plan),
             "key": training.key,
             "payment": _payment(training),
             "model": training.model.state_dict(),
@@ -110,7 +111,7 @@ class Checkpoint:
             raise InvalidParameter(
                 "learning.checkpoint_also_differs", parameter="also", names=sorted(content["also"]), spent="nothing"
             )
-        for part, wanted in (("plan", repr(plan)), ("key", key)):
+        for part, wanted in (("plan", write_as_stored(plan)), ("key", key)):
             if content and content[part] != wanted:
                 raise InvalidParameter(
                     "learning.checkpoint_of_another",

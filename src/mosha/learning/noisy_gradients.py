@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.measurement import Measurement, StatePolicy
+from mosha.core.names.stored import write_as_stored
 from mosha.core.options import ClippingName
 from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler
@@ -132,7 +133,7 @@ class Gradients:
     def measurement(self, *, keyed: bool = False) -> Measurement:
         """The whole training as one measurement; with a key, answers are kept as digests (see `training.py`)."""
         shapes = ",".join(f"{name}:{tuple(shape)}" for name, shape in self.shapes.items())
-        question = hashlib.sha256(f"{self.plan!r};{shapes}".encode()).hexdigest()
+        question = hashlib.sha256(f"{write_as_stored(self.plan)};{shapes}".encode()).hexdigest()
         return Measurement(
             unit=self.plan.unit,
             event=self.plan.event,

@@ -12,6 +12,7 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.stored import write_as_stored
 from mosha.core.number import positive, positive_integer
 from mosha.core.options import LossName
 from mosha.core.randomness import Rng
@@ -103,7 +104,7 @@ class BoostingPlan:
             weights = look.ask(counts, (data[0], None, data[2]), rng).reshape(self.features, self.bins)
             return self._boost(np.maximum(weights, 0.0), data, move, rng), state
 
-        question = f"boosting {self!r} {unit!r}"
+        question = f"boosting {self!r} {write_as_stored(unit)}"
         event = look.event + move.event
         return Measurement(
             unit=unit, event=event, step=step, name="gradient boosting", question=question, delta=price.delta or None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mosha.core.account import Account
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.stored import write_as_stored
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.exact.grid import clamp_steps
@@ -145,7 +146,7 @@ class KMeans(RowModel):
                 centers = _move(centers, counts, totals, move.deviation / sums.weight)
             return centers, state
 
-        question = f"KMeans {ranges!r} {clusters} {steps} {points} {self.protected!r}"
+        question = f"KMeans {ranges!r} {clusters} {steps} {points} {write_as_stored(self.protected)}"
         return Measurement(
             unit=self.protected,
             event=look.event + move.event,

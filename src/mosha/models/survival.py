@@ -13,6 +13,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.stored import write_as_stored
 from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
@@ -88,7 +89,7 @@ class SurvivalDescent:
             return self._descend(*self._admit(data, rows, unit), drawn, rng), state
 
         event = DiscreteGaussian(multiplier, sensitivity, width) * self.steps
-        question = f"{self!r} {rows!r} {unit!r}"
+        question = f"{self!r} {rows!r} {write_as_stored(unit)}"
         return Measurement(
             unit=unit, event=event, step=step, name="Cox regression", question=question, delta=price.delta
         )

@@ -15,6 +15,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.names.stored import write_as_stored
 from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
@@ -122,7 +123,7 @@ class DecisionTreeClassifier(RowModel, Likelihoods):
             noisy = add_noise(exact, discrete_laplace(noise, exact.size, rng=rng))
             return {"splits": [list(split) for split in splits], "leaves": noisy.tolist()}, state
 
-        question = f"tree {ranges!r} {labels!r} {depth} {bins} {unit!r}"
+        question = f"tree {ranges!r} {labels!r} {depth} {bins} {write_as_stored(unit)}"
         event = Pure(level) * depth + Pure(leaf)
         return Measurement(unit=unit, event=event, step=step, name="decision tree", question=question)
 

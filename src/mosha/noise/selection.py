@@ -160,7 +160,7 @@ def permute_and_flip_choices(scores: NDArray[np.int64], scale: Real, *, rng: Rng
         `scale` is in the unit of the scores.
 
     Args:
-        scores: a row for each choice, a column for each candidate; differences within a row are below 2**63.
+        scores: a row of signed 64-bit integers for each choice, a column for each candidate.
         scale: the distance from the best score of its row at which a coin shows heads with probability 1/e.
         rng: a random generator; the secure one of the process by default.
 
@@ -168,7 +168,8 @@ def permute_and_flip_choices(scores: NDArray[np.int64], scale: Real, *, rng: Rng
     array([1, 0])
     """
     source = generator(rng)
-    heads = flips(scores.max(axis=1, keepdims=True) - scores, scale, rng=source)
+    best = scores.max(axis=1, keepdims=True)
+    heads = flips(best.view(np.uint64) - scores.view(np.uint64), scale, rng=source)  # which cannot overflow
     ranks = heads.cumsum(axis=1)
     chosen = uniform_each(ranks[:, -1], rng=source) + 1
     first: NDArray[np.int64] = (ranks == chosen[:, None]).argmax(axis=1)

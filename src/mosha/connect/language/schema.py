@@ -65,13 +65,23 @@ def literal_type(value: object) -> tuple[Any, Type]:
         if "\x00" in value:
             raise InvalidParameter("connect.text_with_nul")
         return _encodable(str.__str__(value)), Type.TEXT  # also of an enumeration, whose str() is the name of a member
-    if isinstance(value, datetime):
+    if isinstance(value, datetime) and value == value:  # noqa: PLR0124  (NaT of pandas is none)
         if value.tzinfo is None:
-            return value, Type.TIMESTAMP
-        return value.astimezone(UTC).replace(tzinfo=None), Type.INSTANT
-    if isinstance(value, date):
-        return value, Type.DATE
+            return _plain_clock(value), Type.TIMESTAMP
+        return _plain_clock(value.astimezone(UTC)), Type.INSTANT
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return date(value.year, value.month, value.day), Type.DATE
     return _number(value)
+
+
+def _plain_clock(value: datetime) -> datetime:
+    """The reading in microseconds, as engines compare it: two that differ by less are one constant.
+
+    >>> import pandas as pd
+    >>> _plain_clock(pd.Timestamp("2024-02-29 12:00:00.000000001"))
+    datetime.datetime(2024, 2, 29, 12, 0)
+    """
+    return datetime(value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)  # noqa: DTZ001
 
 
 def _encodable(value: str) -> str:

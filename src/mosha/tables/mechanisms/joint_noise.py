@@ -157,8 +157,13 @@ class BoxNoise:
             raise InvalidParameter("tables.budget_too_large")
 
     @property
+    def _rounded(self) -> int:
+        """How many shifts grow by one where numbers are rounded to parts."""
+        return self.groups * (self.channels if self.shared else 1)
+
+    @property
     def _scale(self) -> Fraction:
-        return enlarge_scale((REACH + self.groups) / Fraction(self.epsilon))
+        return enlarge_scale((REACH + self._rounded) / Fraction(self.epsilon))
 
     @property
     def _is_laplace(self) -> bool:
@@ -180,8 +185,7 @@ class BoxNoise:
             noisy = np.clip(_hold(exact[:, 0]) + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
             return np.array(noisy, np.float64).reshape(-1, 1)
         if self._is_laplace:
-            numbers = self.groups * self.channels
-            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (REACH + numbers))
+            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self._rounded))
             return _in_units(_in_parts(exact, reach) + discrete_laplace(scale, exact.shape, rng=rng), reach)
         noise = box_noise(self._scale, [1] * self.channels, len(exact), rng=rng)
         return _in_units(_in_parts(exact, reach) + noise, reach)
@@ -194,7 +198,7 @@ class BoxNoise:
         if self.channels == 1 and reach <= REACH:
             scale = float(Fraction(laplace_multiplier(self.epsilon)) * reach) * _MORE
             return _MORE * math.exp(-size / scale) / (1 + math.exp(-1 / scale)) if size >= 1 else 1.0
-        d, scale = self.channels, float(self._scale) * _MORE
+        d, scale = 1 if self.shared else self.channels, float(self._scale) * _MORE
         point = np.array([(size * REACH / reach - 1) / scale])
         if point[0] <= d + 1:
             return 1.0
@@ -205,7 +209,7 @@ class BoxNoise:
         tall = np.broadcast_arrays(*(np.abs(np.asarray(term, np.float64)) for term in terms))
         stacked = np.stack(tall, axis=-1)
         flat = stacked.reshape(-1, stacked.shape[-1])
-        slack = 1 + 2.0 * (self.groups * (self.channels if self.shared else 1) + 2) / REACH
+        slack = 1 + 2.0 * (self._rounded + 2) / REACH
         if self.shared:
             return (_laplace_widths(flat, confidence) * slack / self.epsilon).reshape(stacked.shape[:-1])
         steps = FINE_SHAPE if len(terms) <= 2 or len(flat) <= FEW_GROUPS else ROUGH_SHAPE
