@@ -14,7 +14,8 @@ import psycopg
 import pytest
 
 import mosha
-from mosha.connect import Aggregation, Rows, Type, Unbounded, answer, col, private, public, source
+from mosha.connect import Aggregation, Rows, Type, Unbounded, answer, col, private, public, source, when
+from mosha.connect.language.exclusive import are_exclusive
 from mosha.connect.plan.person_steps import OwnerJoin, Pick
 from mosha.connect.sql.statement import FEW
 from mosha.models.bayes import CategoryCounts
@@ -141,6 +142,43 @@ def test_listed_groups_hold_every_row_once(loaded, kind, way):
         assert sum(listed.values()) <= len(values)
         same = Counter(values)  # 0.0 and -0.0 are one
         assert all(n <= same[key] + (key == 0.0) * 3 for key, n in listed.items())  # the least reals are read as zero
+
+
+MIXED = {
+    Type.INTEGER: [0.5, 1.0, 2.0**53, 2.0**53 + 2, 2.0**62, -1.0, 5e-324],
+    Type.REAL: [0, 1, -1, 2**53, 2**53 + 1, 2**53 - 1],
+    Type.DATE: [datetime(2000, 1, 1), datetime(2000, 1, 1, 0, 0, 0, 1), datetime(1999, 12, 31, 23)],
+    Type.TIMESTAMP: [date(2000, 1, 1), date(1999, 12, 31)],
+}
+"""Constants of another type that columns are compared with."""
+
+
+def list_conditions(kind):
+    """All that compares a column with one constant or with another."""
+    constants = [*LISTS[kind], *MIXED.get(kind, [])]
+    compared = [col("k") == value for value in constants]
+    if kind is not Type.BOOLEAN:
+        compared += [made for value in constants for made in (col("k") < value, col("k") >= value)]
+    return [*compared, col("k").is_null(), ~col("k").is_null()]
+
+
+@pytest.mark.parametrize("kind", LISTS, ids=str)
+def test_conditions_that_are_said_to_exclude_one_another_are_never_both_true(loaded, kind):
+    """On the coarsest equality of each engine: such cases share one noise (`joint_noise.md`, "Exclusive channels")."""
+    conditions = list_conditions(kind)
+    cases = [Rows(when(condition, 1)) for condition in conditions]
+    apart = [pair for pair in itertools.combinations(range(len(cases)), 2) if are_exclusive([cases[i] for i in pair])]
+    assert len(apart) >= len(LISTS[kind])
+    met = [set() for _ in cases]
+    for start in range(0, len(cases), 64):
+        some = {f"c{i}": cases[i] for i in range(start, min(start + 64, len(cases)))}
+        rows = Aggregation(private(loaded(kind)), (("who", col("who")),), some, bound=Unbounded())
+        for (who,), found in answer(rows).to_dict().items():
+            for place, number in enumerate(found, start):
+                met[place] |= {who} if number else set()
+    both = [(conditions[i], conditions[j]) for i, j in apart if met[i] & met[j]]
+    assert both == []
+    assert any(met)
 
 
 @pytest.mark.parametrize("kind", LISTS, ids=str)

@@ -11,7 +11,11 @@ from scipy.stats import binom
 
 import mosha
 from mosha import streams
+from mosha.streams import Decayed, Sliding
+from mosha.streams.noise.blt import design
 from mosha.streams.noise.laplace_sums import find_decayed_width, find_width, miss_probability
+from mosha.streams.profile import profile_buffers
+from mosha.streams.readout import Instant
 
 SERIES, HORIZON = 1500, 60
 KEYS = [f"k{i}" for i in range(SERIES)]
@@ -85,3 +89,20 @@ def test_the_law_of_a_sum_is_that_of_its_draws(count):
 def test_one_noise_has_the_bar_of_laplace_noise():
     assert find_width(1, 10.0, 0.05) == 30
     assert all(find_width(n + 1, 7.0, 0.05) > find_width(n, 7.0, 0.05) for n in range(1, 60))
+
+
+@pytest.mark.parametrize("readout", [Sliding(30), Sliding(66), Decayed(0.97), Instant()], ids=repr)
+def test_bars_of_every_step_are_those_of_the_noise(readout):
+    """Where a window is first full, the deviation turns: steps after it once had bars up to a tenth too narrow."""
+    horizon, buffers = 200, design(200, 4)
+    told = profile_buffers(buffers, readout, horizon, normalised=True)
+    first, betas = buffers.decoder_residues()
+    sums = first + np.exp(np.multiply.outer(np.arange(horizon), np.log1p(-np.array(buffers.eta)))) @ betas
+    sums[0] = 1.0
+    steps, scales = np.diff(sums, prepend=0.0), np.sqrt(buffers.encoder_squares(np.arange(horizon, 0, -1.0)))
+    ages = np.subtract.outer(np.arange(horizon), np.arange(horizon))
+    noise = np.where(ages >= 0, steps[ages], 0.0) * scales[:, None]
+    weights = np.where(ages >= 0, readout.respond(np.ones(horizon))[ages], 0.0)
+    exact = np.linalg.norm(weights @ noise, axis=1)
+    ratios = np.array([told.at(time) for time in range(1, horizon + 1)]) / exact
+    assert 1 <= ratios.min() <= ratios.max() < 1.002

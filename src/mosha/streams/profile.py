@@ -18,7 +18,8 @@ from mosha.streams.readout import Readout, Running
 __all__ = ["Profile", "profile_band", "profile_buffers", "profile_increments", "profile_tree"]
 
 LONGEST = 1 << 17  # responses are followed so far; later they hardly change
-TIMES = 96  # from each end of a horizon so many are worked out, those between follow a straight line
+TIMES = 96  # from each end of a horizon, and of a window, so many are worked out; those between follow a straight line
+_BETWEEN = 1 + 2.0**-11  # more than a straight line lies below the curve
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,15 @@ def _of_scaled_steps(steps: NDArray[np.float64], readout: Readout, buffers: Buff
     weights = readout.respond(np.ones(horizon))
     scales = np.sqrt(buffers.encoder_squares(np.arange(horizon, 0, -1, dtype=np.float64)))
     early = np.minimum(np.unique(np.rint(np.geomspace(1, horizon, TIMES)).astype(np.int64)), horizon)
-    times = np.unique(np.concatenate([early, horizon + 1 - early]))
+    full = int(np.flatnonzero(weights)[-1]) + 1  # from here on a window forgets as much as it learns
+    times = np.unique(np.concatenate([early, horizon + 1 - early, full + early, full + 1 - early]))
+    times = times[(times >= 1) & (times <= horizon)]
     away = times[:, None] - 1 - np.arange(horizon)
     heavy = np.where(away >= 0, weights[np.maximum(away, 0)], 0.0) * scales
     size = 2 * horizon
     entered = np.fft.irfft(np.fft.rfft(heavy, size) * np.conj(np.fft.rfft(steps, size)), size)[:, :horizon]
     deviations = np.sqrt(np.sum(entered**2, axis=1))
-    every = np.interp(np.arange(1, horizon + 1), times, deviations)
+    every = np.interp(np.arange(1, horizon + 1), times, deviations) * _BETWEEN
 
     def at(time: int) -> float:
         return float(every[min(max(time, 1), horizon) - 1])
