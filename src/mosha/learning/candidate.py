@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
-from mosha.core.names.stored import write_as_stored
+from mosha.core.names.deprecation import write_as_stored
 from mosha.core.randomness import Rng
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler

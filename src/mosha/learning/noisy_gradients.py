@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.names.stored import write_as_stored
+from mosha.core.names.deprecation import write_as_stored
 from mosha.core.options import ClippingName
 from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler

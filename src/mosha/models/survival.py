@@ -13,7 +13,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.stored import write_as_stored
+from mosha.core.names.deprecation import write_as_stored
 from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
