@@ -97,7 +97,7 @@ class _Work:
 
     def open(self, path):
         self.path = path
-        self.ledger = mosha.Ledger(path, patience=2)
+        self.ledger = mosha.Ledger(path, patience=60)
         self.account = self.ledger.account("visits")
         return "opened"
 
@@ -181,11 +181,11 @@ class _Work:
             work = workers.map_async(pay_in_pool, [self.path] * 2)
             self.ledger.close()
             look(self.path)
-            return sum(work.get(60))
+            return sum(work.get(300))
 
 
 def pay_in_pool(path):
-    with mosha.Ledger(path, patience=20) as ledger:
+    with mosha.Ledger(path, patience=60) as ledger:
         work = _Work()
         work.account = ledger.account("visits")
         return work.pay(LIMIT)[0]

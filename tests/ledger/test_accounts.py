@@ -146,6 +146,17 @@ def test_delta_has_a_limit_of_its_own(ledger):
     assert refusal.value.limit == pytest.approx(1e-7)
 
 
+def test_an_account_without_a_delta_sends_nobody_to_a_smaller_release_that_needs_one_too(ledger):
+    """A limit in mu without a delta pays for no discrete Gaussian, and said that one of the whole limit would fit."""
+    needing = {"mu": events.DiscreteGaussian(10), "epsilon": events.Approx(0.1, 1e-9)}
+    for limit, event in needing.items():
+        account = ledger.account(limit, unit=PERSON, **{limit: 1})
+        with pytest.raises(errors.BudgetExceeded, match=r"needs a delta of .* open one with delta=") as refusal:
+            account.open(asking(event))
+        assert "would fit" not in str(refusal.value)
+        assert account.spent == 0
+
+
 def test_another_unit_is_refused(ledger):
     account = ledger.account("visits", unit=PERSON, epsilon=1)
     with pytest.raises(errors.WrongUnit):

@@ -132,7 +132,7 @@ def test_threads_that_fail_at_once_tell_no_more_than_the_allowance(account):
     gate, told = threading.Barrier(8), []
 
     def step(state, data, ask, rng):
-        gate.wait(30)
+        gate.wait(120)
         raise ValueError
 
     def ask():
@@ -294,13 +294,13 @@ def test_of_two_threads_under_one_key_the_second_is_told_that_the_answer_is_on_i
     def step(state, data, ask, rng):
         calls.append(1)
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
         return 42, state
 
     answers = []
     first = threading.Thread(target=lambda: answers.append(account.open(asking(step=step), key="k").step(None).value))
     first.start()
-    assert begun.wait(30)
+    assert begun.wait(120)
     for _ in range(3):
         with pytest.raises(errors.AnswerPending, match=r"Ask again with the same key.*Nothing was spent"):
             account.open(asking(step=step), key="k").step(None)

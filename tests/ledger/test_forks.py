@@ -17,7 +17,7 @@ HALF = events.Laplace(2)
 
 @pytest.fixture
 def ledger(tmp_path):
-    with mosha.Ledger(tmp_path / "privacy.db", patience=5) as opened:
+    with mosha.Ledger(tmp_path / "privacy.db", patience=60) as opened:
         opened.account("visits", unit=PERSON, epsilon=3)
         yield opened
 
@@ -71,7 +71,7 @@ def test_a_fork_waits_for_the_payment_of_another_thread(tmp_path):
     def clock():
         if threading.current_thread() is payer:
             inside.set()
-            onward.wait(20)
+            onward.wait(120)
             assert not forked.is_set()
         return 0
 
@@ -79,7 +79,7 @@ def test_a_fork_waits_for_the_payment_of_another_thread(tmp_path):
     with mosha.Ledger(tmp_path / "privacy.db", clock=clock) as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=3)
         payer.start()
-        inside.wait(20)
+        inside.wait(120)
         threading.Timer(0.3, onward.set).start()
         found = in_child(lambda: forked.set() or pay(account))
         payer.join()
@@ -95,14 +95,14 @@ def test_a_fork_that_waited_too_long_leaves_a_child_that_is_refused(tmp_path):
     def clock():
         if threading.current_thread() is payer:
             inside.set()
-            onward.wait(20)
+            onward.wait(120)
         return 0
 
     payer = threading.Thread(target=lambda: pay(account))
     with mosha.Ledger(tmp_path / "privacy.db", clock=clock, patience=0.1) as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=3)
         payer.start()
-        inside.wait(20)
+        inside.wait(120)
         found = in_child(lambda: pay(account))
         anew = in_child(lambda: mosha.Ledger(tmp_path / "privacy.db"))
         onward.set()
@@ -127,7 +127,7 @@ def test_a_fork_breaks_off_a_reading_which_begins_again(ledger):
 
     reader = threading.Thread(target=lambda: found.append(ledger._storage.read(count)))
     reader.start()
-    begun.wait(20)
+    begun.wait(120)
     said = in_child(lambda: pay(account))
     forked.set()
     reader.join()
@@ -159,18 +159,18 @@ def test_a_fork_inside_a_reading_leaves_a_child_that_is_refused(ledger):
 
 def test_a_turn_that_another_thread_had_does_not_stop_a_child(place):
     """Locks are copied locked, and those who held them are not copied."""
-    ledger = place.open(patience=1)
+    ledger = place.open(patience=60 if place.engine == "postgresql" else 1)
     account = ledger.account("visits", unit=PERSON, epsilon=3)
     held, done = threading.Event(), threading.Event()
 
     def hold():
         with ledger._storage._turn:
             held.set()
-            done.wait(30)
+            done.wait(120)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    held.wait(20)
+    held.wait(120)
     said = in_child(lambda: pay(account))
     done.set()
     holder.join()
@@ -185,11 +185,11 @@ def test_a_child_refuses_a_lease_whose_lock_was_held(ledger):
     def hold():
         with lease._lock:
             held.set()
-            done.wait(30)
+            done.wait(120)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    held.wait(20)
+    held.wait(120)
     said = in_child(lambda: lease.open(asking(HALF)))
     closed = in_child(lease.close)
     done.set()

@@ -69,7 +69,7 @@ def opened(folder: Path, **options):
     settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": LONG} | options))
     service = Service(settings)
     tokens = make_demo(service)
-    with _running(make_app(service)) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with _running(make_app(service)) as address, httpx.Client(base_url=address, timeout=120) as client:
         yield House(client, tokens, service)
 
 
@@ -88,4 +88,4 @@ def _running(app):
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(120)

@@ -87,5 +87,5 @@ class ServerProcess:
     def kill(self, which=signal.SIGKILL):
         self.client.close()
         self.process.send_signal(which)
-        self.process.wait(30)
+        self.process.wait(120)
         self.process.stdout.close()

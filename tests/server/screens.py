@@ -74,7 +74,7 @@ class Page:
         assert "exceptionDetails" not in found, (script, found["exceptionDetails"])
         return found["result"].get("value")
 
-    def wait(self, script, seconds=60):
+    def wait(self, script, seconds=PATIENCE):
         """Wait until a script is true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

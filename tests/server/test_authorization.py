@@ -215,8 +215,8 @@ def test_a_disabled_person_and_their_agents_are_out_at_once(house):
     database = house.service.database
     person = create_principal(database, kind="person", name="leaver")
     agent = create_principal(database, kind="agent", name="leaver's agent", parent=person)
-    house.tokens["leaver"] = issue(database, person, "token", seconds=60).secret
-    house.tokens["leaver's agent"] = issue(database, agent, "token", seconds=60).secret
+    house.tokens["leaver"] = issue(database, person, "token", seconds=3600).secret
+    house.tokens["leaver's agent"] = issue(database, agent, "token", seconds=3600).secret
     assert house.call("leaver", "GET", "/me").status_code == 200
     assert house.call("leaver's agent", "GET", "/me").status_code == 200
     assert house.call("ada", "POST", "/principals/leaver/changes", {"state": "disabled"}).status_code == 200

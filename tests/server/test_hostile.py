@@ -75,7 +75,7 @@ def test_keys_that_are_none_are_refused(house, key):
 
 def _raw(house, text):
     """Bytes as no client would send them."""
-    with socket.create_connection(("127.0.0.1", house.client.base_url.port), timeout=10) as line:
+    with socket.create_connection(("127.0.0.1", house.client.base_url.port), timeout=120) as line:
         line.sendall(text)
         return line.recv(65_536)
 

@@ -113,10 +113,11 @@ def test_a_question_that_is_killed_at_its_deadline_is_paid_failed_and_counted(tm
                 os.kill(worker.pid, signal.SIGSTOP)
 
         monkeypatch.setattr(worker, "_send", stop_when_paid)
-        before = house.service.ledger.account("visits/li").failures
-        found = house.answer("li", key="stuck", epsilon=0.01)
-        if found["state"] == "answered":  # it was quicker than the signal
-            return
+        for number in range(20):
+            before = house.service.ledger.account("visits/li").failures
+            found = house.answer("li", key=f"stuck {number}", epsilon=0.01)
+            if found["state"] == "failed":  # not quicker than the signal, nor too slow to pay on a busy machine
+                break
         assert found["state"] == "failed"
         assert found["problem"]["code"] == "server.step_failed"
         worker.wait()

@@ -185,7 +185,7 @@ def test_a_question_survives_a_killed_server_a_reload_and_a_second_tab(tmp_path)
         with driven(str(server.client.base_url).rstrip("/")) as second:
             enter(second, "li")
             second.open(address)
-            second.wait("!!document.querySelector('.tag.answered, .tag.failed, .tag.refused')", seconds=60)
+            second.wait("!!document.querySelector('.tag.answered, .tag.failed, .tag.refused')")
             shown = second.run("document.querySelector('.tag').className")
             page.base = second.base
             enter(page, "li")

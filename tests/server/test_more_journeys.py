@@ -127,7 +127,7 @@ def test_a_synthetic_table_is_paid_once_and_drawn_as_a_file(page):
     enter(page, "li")
     page.open(f"/ask/clinic/table?epsilon=0.{5 + page.by_keys}{1 + (page.language == 'zh')}")
     page.follow("[data-part=preview] form button")
-    page.wait("!!document.querySelector('form[action$=\\'/table\\']')", seconds=60)
+    page.wait("!!document.querySelector('form[action$=\\'/table\\']')")
     path = page.run("document.querySelector('form[action$=\\'/table\\']').getAttribute('action')")
     cookies = page.cookies()
     reply = httpx.get(f"{page.base}{path}?rows=30&seed=1&format=csv", cookies=cookies, timeout=60)
@@ -171,6 +171,6 @@ def test_a_killed_worker_and_a_reload_lose_no_question(page):
             os.kill(worker.pid, signal.SIGKILL)
     address = page.run("location.pathname")
     page.open(address)
-    page.wait("!!document.querySelector('.tag.answered, .tag.failed, .tag.refused')", seconds=60)
+    page.wait("!!document.querySelector('.tag.answered, .tag.failed, .tag.refused')")
     state = page.house.wait("li", address.split("/")[-1])["state"]
     assert (spent(page) > before) == (state != "refused")

@@ -26,7 +26,7 @@ def place(tmp_path_factory):
 
 
 def visit(house):
-    return httpx.Client(base_url=house.client.base_url, timeout=30)
+    return httpx.Client(base_url=house.client.base_url, timeout=120)
 
 
 def go_to_provider(browser, subject):

@@ -34,7 +34,7 @@ def listener():
     server.server_close()
 
 
-def wait_for(taken, events, seconds=20):
+def wait_for(taken, events, seconds=LONG):
     end = time.monotonic() + seconds
     while {json.loads(body)["event"] for _, body in taken} < events:
         assert time.monotonic() < end, taken

@@ -147,7 +147,9 @@ def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceede
         numbers, measure = {name: as_float(getattr(price, part)) for name, price in prices.items()}, "delta"
         numbers["limit"] = read_limit(getattr(limit, part))
     advice = phrase("ledger.nothing_fits")
-    if left and delta:
+    if lacking is not None and numbers["limit"] == 0:  # no smaller release of this kind would fit either
+        advice = phrase("ledger.needs_delta", delta=numbers["asked"])
+    elif left and delta:
         advice = phrase("ledger.fits_with_delta", measure=rule.measure, left=left, delta=as_float(delta))
     elif left:
         advice = phrase("ledger.fits", measure=rule.measure, left=left)
