@@ -26,7 +26,7 @@ CROWD: tuple[tuple[Order, ...], tuple[Line, ...]] = (
     tuple((i, i) for i in range(4)),
     tuple((i, "ab"[i % 2], 4.0) for i in range(4)),
 )
-SCHEMA = {
+SCHEMA: dict[str, dict[str, Any]] = {
     "persons": {"customer": {"key": "orders.customer", "at_most": 2}},
     "tables": {
         "orders": {"rows_of": "customer"},
@@ -37,15 +37,20 @@ SCHEMA = {
         },
     },
 }
+KEYED = SCHEMA | {"tables": SCHEMA["tables"] | {"orders": {"rows_of": "customer", "primary_key": "customer"}}}
 
 
 @dataclass(frozen=True, eq=False)
 class SharedShop:
-    """Orders of customers and their lines, beside those of a crowd; what is asked of it is planned once."""
+    """Orders of customers and their lines, beside those of a crowd; what is asked of it is planned once.
+
+    Where it is `keyed`, the declaration says that every customer has one order, whether that is so or not.
+    """
 
     orders: Sequence[Order] = ()
     lines: Sequence[Line] = ()
     crowd: tuple[Sequence[Order], Sequence[Line]] = CROWD
+    keyed: bool = False
 
     @cached_property
     def tables(self) -> Any:
@@ -65,10 +70,9 @@ class SharedShop:
         }
         engine = DuckDB(threads=1)
         opened = {name: engine.frame(pa.table(table)) for name, table in columns.items()}
-        shared = Remembering(opened["line"])
-        return protect_database(
-            {name: replace(one, engine=shared) for name, one in opened.items()}, schema=SCHEMA
-        ).tables
+        shared = Remembering(*opened.values())
+        opened = {name: replace(one, engine=shared) for name, one in opened.items()}
+        return protect_database(opened, schema=KEYED if self.keyed else SCHEMA).tables
 
     def measure(self, text: str, budget: Budget) -> Measurement:
         """The release of a query about this shop."""
@@ -93,24 +97,35 @@ def _propose_people() -> list[Proposal]:
 
 
 def own_entries() -> list[Entry]:
-    """Counts and sums through one key, a join along it, and a condition on what hangs on an order."""
+    """Counts and sums through one key, a join along it, a condition on what hangs on an order, and declared keys."""
     asked = {
-        "lines by flag": ("SELECT flag, COUNT(*) AS n, SUM(amount) AS s FROM line GROUP BY flag", NORMAL),
-        "lines joined with orders": ("SELECT COUNT(*) AS n FROM line JOIN orders ON order_id = id", PURE),
+        "lines by flag": ("SELECT flag, COUNT(*) AS n, SUM(amount) AS s FROM line GROUP BY flag", NORMAL, False),
+        "lines joined with orders": ("SELECT COUNT(*) AS n FROM line JOIN orders ON order_id = id", PURE, False),
         "orders with a line": (
             "SELECT COUNT(*) AS n FROM orders WHERE EXISTS (SELECT * FROM line WHERE order_id = id AND amount > 2)",
             PURE,
+            False,
+        ),
+        "a key that is not one": ("SELECT COUNT(*) AS n FROM orders", PURE, True),
+        "one row for each person": (
+            "SELECT SUM(CLAMP(k, 0, 2)) AS s FROM (SELECT customer, COUNT(*) AS k FROM orders GROUP BY customer) AS t",
+            PURE,
+            False,
         ),
     }
-    return [_make_entry(name, text, budget) for name, (text, budget) in asked.items()]
+    return [_make_entry(name, text, budget, keyed=keyed) for name, (text, budget, keyed) in asked.items()]
 
 
-def _make_entry(name: str, text: str, budget: Budget) -> Entry:
-    measure = partial(_measure_any, text, budget)
-    return Entry(f"databases: {name}", measure, tuple(_propose_people()), "tables")
+def _make_entry(name: str, text: str, budget: Budget, *, keyed: bool) -> Entry:
+    pairs = [
+        replace(pair, first=replace(pair.first, keyed=keyed), second=replace(pair.second, keyed=keyed))
+        for pair in _propose_people()
+    ]
+    measure = partial(_measure_any, text, budget, keyed=keyed)
+    return Entry(f"databases: {name}", measure, tuple(pairs), "tables")
 
 
-def _measure_any(text: str, budget: Budget) -> Measurement:
+def _measure_any(text: str, budget: Budget, *, keyed: bool) -> Measurement:
     """One price for every shop, as the plan is the same; a step asks the shop that it is given."""
     known: dict[int, Measurement] = {}
 
@@ -120,4 +135,4 @@ def _measure_any(text: str, budget: Budget) -> Measurement:
         found: tuple[Any, object] = known[id(data)].step(state, None, ask, rng)
         return found
 
-    return replace(SharedShop().measure(text, budget), step=step)
+    return replace(SharedShop(keyed=keyed).measure(text, budget), step=step)

@@ -41,8 +41,8 @@ class Remembering(Engine):
     Hash keys are drawn from a few, so that they can be remembered too; each of them bounds as all do.
     """
 
-    def __init__(self, opened: Source) -> None:
-        self.opened = opened  # which lives as long as its rows are asked about
+    def __init__(self, opened: Source, *beside: Source) -> None:
+        self.opened, self.beside = opened, beside  # which live as long as their rows are asked about
         assert isinstance(opened.engine, Engine)
         self.engine, self.dialect = opened.engine, opened.engine.dialect
         self._known: dict[str, Totals] = {}
@@ -146,6 +146,12 @@ def _sql(text: str) -> Callable[[Table], Question]:
     return lambda table: statement(text, {"visits": table}).question
 
 
+def _cases(*names: str) -> str:
+    """A column for each of some groups: cases that exclude one another."""
+    columns = (f"SUM(CASE WHEN g = '{name}' THEN CLAMP(x, 0, 8) ELSE 0 END) AS {name}" for name in names)
+    return f"SELECT {', '.join(columns)} FROM visits"  # noqa: S608  (our own words)
+
+
 def own_entries() -> list[Entry]:
     """Counts, sums, means, spreads, quantiles, distinct values, top values, keys, bought bounds, and SQL."""
     added, replaced = _propose_addition(), _propose_replacement()
@@ -181,4 +187,7 @@ def own_entries() -> list[Entry]:
         _entry("private and public keys", _counts_by_mixed_keys, CUT, SELECTED, _propose_new_groups()),
         _entry("count, bound bought", lambda t: t.count(), ANY, PURE, added),
         _entry("SQL", _sql(awkward), TWO, PURE, added),
+        _entry("cases that exclude one another", _sql(_cases("a", "b")), TWO, PURE, added),
+        _entry("cases that exclude one another, Gaussian", _sql(_cases("a", "b")), TWO, NORMAL, added),
+        _entry("cases that exclude one another, replaced", _sql(_cases(*"abcd")), REPLACED, PURE, replaced),
     ]  # fmt: skip

@@ -49,7 +49,8 @@ class Checkpoint:
 
     def replay(self) -> Replay:
         """What reads on from the head."""
-        return _restore(json.loads(canonical(self.state)))
+        plain = {name: part for name, part in self.state.items() if name != "payments"}
+        return _restore(json.loads(canonical(plain)), self.state["payments"])
 
     def save(self, path: Path, key: LedgerKey | None) -> None:
         """Write the file, signed with the key where there is one; whole or not at all."""
@@ -120,13 +121,13 @@ def _describe(said: Replay) -> dict[str, Any]:
     }
 
 
-def _restore(state: dict[str, Any]) -> Replay:
+def _restore(state: dict[str, Any], payments: list[list[Any]]) -> Replay:
     said = Replay()
     for stored in state["accounts"]:
         balance = _restore_balance(stored)
         said.admit(balance)
     shared = [_restore_shared(json.loads(text)) for text in state["shared"]]
-    for stored in state["payments"]:
+    for stored in payments:
         payment = _restore_payment(stored, shared)
         said.payments[payment.sequence] = payment
         if payment.key is not None:

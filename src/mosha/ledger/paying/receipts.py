@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mosha.accounting.measures import pure
@@ -103,6 +104,7 @@ class Order:
         return what | {"scope": list(self.scope)} | ({} if self.key is None else {"key": self.key})
 
 
+@lru_cache(maxsize=1024)
 def scope_of(names: tuple[str, ...]) -> str:
     """What the index calls a set of accounts; of one length, however many they are."""
     return hashlib.sha256(canonical(list(names)).encode()).hexdigest()
