@@ -197,7 +197,7 @@ def _describe_usage(error: Any) -> str:
 def _translate_usage(error: Any, said: str) -> str:
     """The commonest faults of a command line, in the reader's language; others as they are."""
     kind, parameter = type(error).__name__, getattr(error, "param", None)
-    named = "" if parameter is None else parameter.get_error_hint(error.ctx)
+    named = "" if parameter is None else _name_parameter(parameter)
     if kind == "NoSuchOption":
         return say("cli.no_such_option", option=error.option_name)
     if kind == "MissingParameter" and named:
@@ -211,8 +211,15 @@ def _translate_usage(error: Any, said: str) -> str:
     return say("cli.missing_command") if said == "Missing command." else said
 
 
+def _name_parameter(parameter: Any) -> str:
+    """As it is written on the command line (Typer's own hint is called otherwise from version to version)."""
+    options = [name for name in parameter.opts if name.startswith("-")]
+    return " / ".join(f"'{name}'" for name in options) or f"'{(parameter.metavar or parameter.name).upper()}'"
+
+
 _VALUES = {
     r"(.+) is not a valid (float|integer|boolean|UUID|float range|integer range)\.?": "cli.value_not_a_number",
+    r"Input should be a valid (number|integer|boolean)\b.*": "cli.value_no_number",
     r"(.+) is not one of (.+)\.": "cli.value_not_one_of",
     r"(?:File|Path|Directory) (.+) does not exist\.": "cli.value_no_file",
     r"(?:File|Path) (.+) is a directory\.": "cli.value_a_directory",

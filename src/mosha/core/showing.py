@@ -8,9 +8,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosha.core.language import say
+from mosha.core.names.attributes import explain_attribute
 
 __all__ = [
     "MISSING",
@@ -37,8 +38,14 @@ MOST_LINES = 40
 STYLE = (
     ".mosha-card{--mosha-fill:#2f6f8f;--mosha-whisker:#1c2430}"
     "@media (prefers-color-scheme:dark){.mosha-card{--mosha-fill:#6fb3d2;--mosha-whisker:#e6eaf0}}"
+    "[data-jp-theme-light=true] .mosha-card{--mosha-fill:#2f6f8f;--mosha-whisker:#1c2430}"
+    "[data-jp-theme-light=false] .mosha-card,.vscode-dark .mosha-card,[theme=dark] .mosha-card"
+    "{--mosha-fill:#6fb3d2;--mosha-whisker:#e6eaf0}"
 )
-_BOX = "border:1px solid rgba(128,128,128,.35);border-radius:6px;padding:10px 14px;max-width:60em;line-height:1.5"
+_BOX = (
+    "border:1px solid rgba(128,128,128,.35);border-radius:6px;padding:10px 14px;max-width:60em;line-height:1.5;"
+    "overflow-x:auto"
+)
 _DIM = "opacity:.7"
 _CELL = "padding:2px 14px 2px 0;text-align:left;border:0;background:none"
 _NUMBER = "padding:2px 14px 2px 0;text-align:right;border:0;background:none;font-variant-numeric:tabular-nums"
@@ -192,6 +199,17 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return self.make_card().write_html()
+
+    if not TYPE_CHECKING:  # a checker of types knows which names there are
+
+        def __getattr__(self, name: str) -> Any:
+            """Only for names that do not exist: the answer names the right one."""
+            explain = getattr(super(), "__getattr__", None)
+            if explain is not None:
+                return explain(name)
+            if name.startswith("_") or name in (known := dir(type(self))):
+                return object.__getattribute__(self, name)  # as Python says it
+            raise AttributeError(explain_attribute(type(self).__name__, name, known))
 
 
 class Prose(str):

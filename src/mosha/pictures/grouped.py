@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mosha.core.showing import MISSING
+from mosha.core.showing import MISSING, write_number
 from mosha.pictures.dark import is_dark
 from mosha.pictures.figure import BAND, INK, LINE, PALE, begin_figure, style_axes, use_style, write_footer
 
@@ -23,6 +23,10 @@ __all__ = ["draw_groups"]
 MOST_LABELS = 24
 FEW = 16
 """Up to so many bars, and cells in a row, are numbered."""
+
+QUANTILE = "quantile_"
+SHADES = ("#8fb8cc", "#5b93b0", "#2f6f8f", "#1d4a61", "#c2703d", "#8f4f28")
+"""Quantiles of the same groups stand side by side, one shade each."""
 
 MANY = 60
 """From so many groups on, bars become a line of dots."""
@@ -65,9 +69,17 @@ def draw_groups(
             ax.set_title(title or f"{name}{notes[name]}", loc="left")
             ax.set_ylabel(unit or "")
             return ax.figure
+        together = (
+            1 < len(columns) <= len(SHADES) and count <= FEW and all(name.startswith(QUANTILE) for name in columns)
+        )
+        if together and all(error is not None for error in errors.values()):
+            return _draw_quantiles(
+                labels, columns, errors, title=title, unit=unit, footer=footer, across=", ".join(keys)
+            )
         grid = _is_grid(keys, count)
         height = 0.9 + (0.32 * len(set(next(iter(keys.values())))) + 1.2 if grid else 2.6) * len(columns)
-        figure = begin_figure(max(5.0, min(12.0, 2.5 + 0.45 * count)), min(height, 40.0))
+        width = 2.5 + (0.7 * len(set(list(keys.values())[1])) if grid else 0.45 * count)
+        figure = begin_figure(max(5.0, min(12.0, width)), min(height, 40.0))
         for place, (name, values) in enumerate(columns.items()):
             axes = figure.add_subplot(len(columns), 1, place + 1)
             if grid:
@@ -76,12 +88,50 @@ def draw_groups(
                 _draw_panel(axes, keys, labels[:count], values, errors[name])
                 axes.set_ylabel(unit or "")
             error = errors[name]
-            widest = f" (± {max(error):.3g})" if grid and error is not None else notes[name]
+            widest = f" (± {write_number(max(error), max(error))})" if grid and error is not None else notes[name]
             axes.set_title(f"{name}{widest}", loc="left", fontsize=9, color=PALE)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
         write_footer(figure, footer, labels="".join(labels) + "".join(keys) + "".join(columns) + (title or ""))
         return figure
+
+
+def _draw_quantiles(
+    labels: Sequence[str], columns: Mapping[str, Sequence[float]], errors: Mapping[str, Any], *,
+    title: str | None, unit: str | None, footer: str, across: str,
+) -> Figure:  # fmt: skip
+    """Several quantiles of the same groups: intervals side by side, on one axis."""
+    figure: Figure = begin_figure(max(6.4, min(12.0, 2.5 + 0.3 * len(labels) * len(columns))), 4.0)
+    axes = figure.add_subplot()
+    style_axes(axes)
+    places = np.arange(len(labels))
+    for shade, (name, values) in enumerate(columns.items()):
+        shifted = places + (shade - (len(columns) - 1) / 2) * 0.6 / len(columns)
+        style: Any = {"fmt": "o", "color": SHADES[shade], "capsize": 4, "markersize": 6, "elinewidth": 1.4}
+        axes.errorbar(shifted, values, yerr=errors[name], label=_name_quantile(name), **style)
+    slanted: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if sum(map(len, labels)) > 50 else {}
+    axes.set_xticks(places, list(labels), **slanted)
+    axes.set_xlim(-0.6, len(labels) - 0.4)
+    axes.set_xlabel(across)
+    axes.set_ylabel(unit or "")
+    axes.legend(frameon=False, fontsize=8, ncols=len(columns), loc="lower left", bbox_to_anchor=(0, 1))
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    write_footer(figure, footer, labels="".join(labels) + across + (title or ""))
+    return figure
+
+
+def _name_quantile(name: str) -> str:
+    """What a quantile is called beside its dots.
+
+    >>> _name_quantile("quantile_0.25"), _name_quantile("quantile_low")
+    ('25%', 'low')
+    """
+    part = name.removeprefix(QUANTILE)
+    try:
+        return f"{float(part):.4g}" if not 0 <= float(part) <= 1 else f"{100 * float(part):.4g}%"
+    except ValueError:
+        return part
 
 
 def _is_grid(keys: Mapping[str, Sequence[object]], count: int) -> bool:
@@ -117,15 +167,15 @@ def _draw_panel(
 
 
 def _write_numbers(axes: Axes, values: Sequence[float], error: Sequence[float] | None) -> None:
-    """Each number above its bar, where there are few."""
+    """Each number at the end of its bar, where there are few."""
     if len(values) > FEW:
         return
     widths = [0.0] * len(values) if error is None else error
     for place, (value, width) in enumerate(zip(values, widths, strict=True)):
         if math.isfinite(value + width):
-            height, offset = max(value + width, 0.0), (0, 4)
+            end, offset = (max(value + width, 0.0), (0, 4)) if value >= 0 else (min(value - width, 0.0), (0, -11))
             axes.annotate(
-                _round_number(value, width), (place, height), offset, textcoords="offset points", ha="center",
+                _round_number(value, width), (place, end), offset, textcoords="offset points", ha="center",
                 fontsize=8, color=INK,
             )  # fmt: skip
     axes.margins(y=0.12)

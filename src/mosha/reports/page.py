@@ -20,10 +20,13 @@ from mosha.reports.promise import describe_promise
 __all__ = ["draw_section", "write_page"]
 
 MOST_ROWS = 200
+SHORT = 16
+"""A table of so many lines is not torn by the end of a page."""
+
 MORE_STYLE = """
 .picture { display: block; max-width: 100%; margin: .6rem 0 1rem; border-radius: .35rem; }
 .notes { color: var(--dim); font-size: .9rem; padding-left: 1.1rem; }
-.picture, tr { break-inside: avoid; } h2 { break-after: avoid; }
+.picture, tr, .short { break-inside: avoid; } h2, .picture { break-after: avoid; }
 nav ol { columns: 2; padding-left: 1.2rem; } nav a { color: var(--fill); }
 @page { size: A4; margin: 18mm 16mm; }
 @media (prefers-color-scheme: dark) { .picture { filter: invert(.92) hue-rotate(180deg); } }
@@ -127,4 +130,5 @@ def _write_table(section: Section, lang: Language) -> str:
     )
     rest = len(lines) - MOST_ROWS
     more = f'<p class="dim">{escape(say("reports.more_rows", lang, count=f"{rest:,}"))}</p>' if rest > 0 else ""
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{more}'
+    short = " short" if len(lines) <= SHORT else ""
+    return f'<div class="wide{short}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{more}'

@@ -15,6 +15,7 @@ from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint_plan
+from mosha.core.language import make_note
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.release import Receipt
@@ -269,6 +270,7 @@ class MarginsPart(Part):
             return Answer(
                 keys=self.columns, rows=tuple(rows), columns={"count": np.array(counts)}, receipt=receipt,
                 errors=errors, whole=("count",), rounded={"count": np.array(rounded)},
+                notes=(make_note("reports.note_not_listed"),) if any(None in row for row in rows) else (),
             )  # fmt: skip
 
         return ReadyPart(measurement=measurement, data=None, look=self.question.look, read=read)

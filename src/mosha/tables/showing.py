@@ -13,7 +13,7 @@ from mosha.core.account import Account
 from mosha.core.errors import MoshaError
 from mosha.core.language import say
 from mosha.core.showing import MISSING, Bar, Card, draw_bars, write_number
-from mosha.core.unit import Unit
+from mosha.core.unit import Person, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +123,8 @@ def make_question_card(question: _Question) -> Card:
     forecasts = _forecast(question)
     known = [name for name in question.aggregates if all(_shrinks(forecasts, name))]
     if not forecasts or not known:
-        return Card(title=title, facts=facts, notes=(say("tables.shown_no_forecast"),))
+        bought = isinstance(question.unit, Person) and question.unit.at_most is None and question.unit.groups is None
+        return Card(title=title, facts=facts, notes=(say(f"tables.shown_no_forecast{'_yet' if bought else ''}"),))
     lines = [[f"{price:g}", *(write_number(bars[name], bars[name]) for name in known)] for price, bars in forecasts]
     notes = [say("tables.shown_forecast")]
     if rest := [name for name in question.aggregates if name not in known]:

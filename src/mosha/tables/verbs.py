@@ -24,7 +24,8 @@ INSTEAD = {
     "size": "count", "len": "count", "shape": "count", "corr": "correlation", "cov": "covariance",
     "nlargest": "top", "hist": "histogram", "query": "where", "assign": "with_columns", "with_column": "with_columns",
     "merge": "join", "groupby": "group_by", "columns": "schema", "dtypes": "schema", "pivot_table": "pivot",
-    "crosstab": "pivot", "summary": "describe",
+    "crosstab": "pivot", "summary": "describe", "info": "describe", "apply": "with_columns", "map": "with_columns",
+    "fillna": "with_columns", "dropna": "where", "limit": "top", "sort_values": "top", "sort": "top", "order_by": "top",
 }  # fmt: skip
 """Verbs of other libraries, and what they are called here."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Literal, Self
 
@@ -10,6 +11,9 @@ from mosha.core.language import Language, current_language, is_code, say
 __all__ = ["MoshaError", "Spent"]
 
 Spent = Literal["nothing", "paid", "waits"]
+
+_HIDDEN = ("mosha", "IPython")
+"""Folders of frames that a notebook does not show: the library's and the notebook's own."""
 
 
 class MoshaError(Exception):
@@ -81,6 +85,18 @@ class MoshaError(Exception):
     def __str__(self) -> str:
         return self.render()
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the lines of the reader's own code, and the sentence (MOSHA_TRACEBACK=1 shows all)."""
+        import traceback  # noqa: PLC0415  (only notebooks need it)
+
+        if os.environ.get("MOSHA_TRACEBACK"):
+            return traceback.format_exception(self)
+        frames = [
+            one for one in traceback.extract_tb(self.__traceback__) if not set(_HIDDEN) & set(_split(one.filename))
+        ]
+        shown = [f"----> {one.lineno} {one.line}" for one in frames if one.line]
+        return [*shown, "", f"\x1b[31m{type(self).__name__}\x1b[0m: {self}"]
+
     def to_dict(self) -> dict[str, Any]:
         """The error for programs: its kind, its code, its sentence and its public fields."""
         own = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "public"}
@@ -96,6 +112,11 @@ class MoshaError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """An error must survive the way back from a worker process, whatever its constructor looks like."""
         return _revive, (type(self), self.args, vars(self))
+
+
+def _split(file: str) -> list[str]:
+    """The folders of a file, on every system."""
+    return re.split(r"[\\/]", file)
 
 
 def _revive(kind: type[MoshaError], arguments: tuple[object, ...], attributes: dict[str, object]) -> MoshaError:

@@ -35,6 +35,15 @@ def keep_public_names(package: str, modules: Collection[str] = ()) -> None:
     module.__class__ = _Package
 
 
+def _explain(package: str, name: str) -> str:
+    """What to write in place of a name that a package does not have; Python asks for some in underscores."""
+    if name.startswith("_"):
+        return f"module {package!r} has no attribute {name!r}"
+    from mosha.core.names.attributes import explain_attribute  # noqa: PLC0415  (only wrong names need it)
+
+    return explain_attribute(package, name, sys.modules[package].__all__)
+
+
 def loaded_when_used(
     package: str,
     names: Mapping[str, str],
@@ -67,7 +76,7 @@ def loaded_when_used(
                 before(name)
             value = getattr(importlib.import_module(f".{names[name]}", package), name)
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(_explain(package, name))
         setattr(sys.modules[package], name, value)
         return value
 

@@ -361,9 +361,9 @@ def _recognise(transaction: Transaction, expected: Sequence[Head]) -> None:
         if seen == transaction.head:
             continue
         if seen.sequence > transaction.head.sequence:
-            raise LedgerTampered(
-                "ledger.older_copy", ends=transaction.head.sequence, seen=seen.sequence, spent="nothing"
-            )
+            ends = transaction.head.sequence
+            code = "ledger.older_copy" if ends else "ledger.book_is_gone"
+            raise LedgerTampered(code, ends=ends, seen=seen.sequence, spent="nothing")
         if seen.sequence and transaction.entry(seen.sequence).hash != seen.hash:
             raise LedgerTampered("ledger.history_rewritten", row=seen.sequence, spent="nothing")
 

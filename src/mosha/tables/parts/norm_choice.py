@@ -48,6 +48,9 @@ RARE = 1e-6
 LIKELY = 0.97
 """How likely it is, by the laws, that no more is cut than what bars include."""
 
+LEAST_SHARE = 0.01
+"""In percent: nobody reads of less, as a share that is cut."""
+
 _OCTAVES = 20
 _BELOW = 6
 _FEW_ROWS = 8
@@ -284,12 +287,21 @@ def people_above(choice: NormChoice, above: float, buckets: int, confidence: flo
 
 def _add_share(said: Phrase, cut: float, most: float) -> Phrase:
     """The same words, and what share the bound cuts."""
-    if cut <= 0 and most <= 0:
+    if max(cut, most) <= LEAST_SHARE / 100:
         return said
-    about = f"{100 * cut / (1 + cut):.2g}%"
+    about = _write_share(cut)
     if most <= 1.5 * cut:
         return make_note("tables.note_cut", said=said, about=about)
-    return make_note("tables.note_cut_slowly", said=said, about=about, most=f"{100 * most / (1 + most):.2g}%")
+    return make_note("tables.note_cut_slowly", said=said, about=about, most=_write_share(most))
+
+
+def _write_share(cut: float) -> str:
+    """What is cut, as a share of all.
+
+    >>> _write_share(0.25), _write_share(1e-9)
+    ('20%', '0.01%')
+    """
+    return f"{max(100 * cut / (1 + cut), LEAST_SHARE):.2g}%"
 
 
 def name_bound(kind: Literal["rows", "groups", "values"], count: str) -> Phrase:
