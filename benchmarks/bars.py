@@ -47,7 +47,7 @@ def choose_bound(rows: Integers, generator: np.random.Generator) -> tuple[float,
     marks, scale, rest = thresholds(), float(choice.scale), EPSILON * (1 - SHARE_FOR_BOUNDS)
     exact = np.bincount(np.searchsorted(marks, rows), minlength=len(marks) + 1)
     noisy = exact + np.round(generator.laplace(0, scale, len(exact)))
-    best = choice._best(Rows(), marks, noisy, None, lambda norm: math.sqrt(2) * norm / rest, 1)  # noqa: SLF001
+    best = choice._best(Rows(), marks, noisy, None, lambda norm: math.sqrt(2) * norm / rest, 1, generator)  # noqa: SLF001
     answer = float(np.minimum(rows, best.norm).sum() + generator.laplace(0, best.norm / rest))
     least = answer - best.norm / rest * math.log(10)
     return answer, best.norm / rest * math.log(20) + max(best.cut, best.most, 0.0) * abs(answer), least

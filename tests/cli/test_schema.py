@@ -1,5 +1,6 @@
 """From a file of unknown shape to a declaration, a ledger and a first report; rows are not looked at."""
 
+import io
 import json
 
 import duckdb
@@ -103,3 +104,13 @@ def test_a_draft_of_a_server_does_not_repeat_its_password(tmp_path, capsys, monk
     monkeypatch.chdir(tmp_path)
     assert main(["schema", "draft", "postgresql://a:hush@127.0.0.1:1/shop", "--person", "customer.id"]) != 0
     assert "hush" not in "".join(capsys.readouterr())
+
+
+def test_a_wrong_answer_to_a_question_of_start_is_asked_again(tmp_path, capsys, monkeypatch):
+    data = tmp_path / "visits.csv"
+    data.write_text("patient_id,ward\n1,a\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("patient\npatient_id\nmany\n3\n-1\n0.5\n"))
+    assert main(["start", str(data)]) == 0
+    said = capsys.readouterr().out
+    assert [said.count(word) for word in ("no such column", "whole number", "number above zero")] == [1, 1, 1]
+    assert "at_most: 3" in (tmp_path / "visits.schema.yaml").read_text()

@@ -7,7 +7,9 @@ import pickle
 
 import pytest
 
+import mosha
 from mosha.core import errors
+from mosha.errors import MoshaError
 from tests.core.every_word import every_error
 
 ERRORS = every_error()
@@ -58,3 +60,14 @@ def test_what_others_hang_on_an_error_is_not_told():
     error._hung_on = "by another program"
     error.add_note("and a note")
     assert error.to_dict() == {"error": "DataError", "code": "data_error", "message": "what went wrong."}
+
+
+def test_a_notebook_shows_the_lines_of_the_reader_and_the_sentence_alone(monkeypatch):
+    with pytest.raises(MoshaError) as caught:
+        mosha.Person("who", at_most=-1)
+    shown = "\n".join(caught.value._render_traceback_())
+    assert 'mosha.Person("who", at_most=-1)' in shown
+    assert "self." not in shown
+    assert shown.endswith(str(caught.value))
+    monkeypatch.setenv("MOSHA_TRACEBACK", "1")
+    assert "Traceback" in "\n".join(caught.value._render_traceback_())

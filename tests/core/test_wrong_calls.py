@@ -13,6 +13,7 @@ import pytest
 import mosha
 from mosha import graphs, local, models, streams, tables
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.core.showing import Shown
 from mosha.errors import InvalidParameter, MoshaError, WrongCall
 
 PARTS = ("mosha", *(f"mosha.{part}" for part in ("tables", "streams", "graphs", "local", "synth", "models")))
@@ -143,3 +144,30 @@ def test_an_answer_has_its_columns_in_brackets() -> None:
     assert answer["count"] == answer.table["count"]
     with pytest.raises(InvalidParameter, match=r"no column 'n'\. The columns are: count"):
         answer["n"]
+
+
+class Card(Shown):
+    @property
+    def broken(self):
+        raise AttributeError("from inside")
+
+    def release(self):
+        return 1
+
+
+def test_a_name_that_is_not_there_is_answered_with_the_right_one():
+    said = {}
+    for name in ("relase", "execute", "wholly_other", "broken", "_private"):
+        with pytest.raises(AttributeError) as caught:
+            getattr(Card(), name)
+        said[name] = str(caught.value)
+    assert said["relase"] == said["execute"].replace("execute", "relase") == "Card has no relase: did you mean release?"
+    assert said["wholly_other"] == "Card has no wholly_other. It has broken, make_card and release."
+    assert said["broken"] == "from inside"
+    assert "_private" in said["_private"]
+    assert not hasattr(Card(), "relase")
+
+
+def test_a_package_names_what_was_meant():
+    with pytest.raises(AttributeError, match="mosha has no Persn: did you mean Person"):
+        _ = mosha.Persn

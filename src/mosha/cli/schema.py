@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 import typer
@@ -19,6 +21,9 @@ app = typer.Typer(no_args_is_help=True, help="Declarations: what is publicly kno
 Data = Annotated[str, typer.Argument(help="The data: CSV, Parquet, Excel, a database, a Delta or Iceberg folder, ...")]
 TableName = Annotated[str | None, typer.Option(help="The table's name in a database, or the sheet's.")]
 Encoding = Annotated[str | None, typer.Option(help="Of a CSV file that is not UTF-8, such as gbk.")]
+
+
+Read = TypeVar("Read")
 
 
 @app.command("draft")
@@ -107,11 +112,12 @@ def start(
     names = list(source(data, encoding=encoding).schema)
     if not as_json:
         typer.echo(say("cli.start_columns", columns=names))
-    whose = person or typer.prompt(say("cli.start_person"), default=guess_person(names))
-    if whose not in names:
+    if person is not None and person not in names:
         raise InvalidParameter("cli.start_no_column", parameter="--person", columns=names)
-    most = at_most or int(typer.prompt(say("cli.start_at_most"), default="5"))
-    price = epsilon or float(typer.prompt(say("cli.start_epsilon"), default="1.0"))
+    listed = {name: name for name in names}
+    whose = person or _ask("cli.start_person", guess_person(names), listed.__getitem__, "cli.start_again_column")
+    most = at_most or _ask("cli.start_at_most", "5", _read_count, "cli.start_again_count")
+    price = epsilon or _ask("cli.start_epsilon", "1.0", _read_price, "cli.start_again_number")
     place = _place_beside(data)
     text = draft_declaration(data, encoding=encoding, person=whose)
     _write_new(place, text.replace("at_most: 5}", f"at_most: {most}}}", 1))
@@ -132,6 +138,27 @@ def start(
         write_json({"schema": str(place), "ledger": str(book), "report": str(report)})
     else:
         typer.echo(say("cli.start_done", schema=str(place), ledger=str(book), report=str(report)))
+
+
+def _ask(question: str, default: str | None, read: Callable[[str], Read], again: str) -> Read:
+    """What somebody answers, asked until it can be read; `question` and `again` are codes of sentences."""
+    while True:
+        try:
+            return read(typer.prompt(say(question), default=default).strip())
+        except (ValueError, LookupError):
+            typer.echo(say(again))
+
+
+def _read_count(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def _read_price(text: str) -> float:
+    if not 0 < float(text) < math.inf:
+        raise ValueError
+    return float(text)
 
 
 def _place_beside(data: str) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Law", "falls_slowly", "find_last", "place_points", "weigh_laws"]
+__all__ = ["Law", "find_last", "place_points", "weigh_laws"]
 
 FIRST, CLEAR, MORE = 4.0, 5.0, 1.2
 """Scales of noise that fill a bucket: the first one, one above others that are filled, and for each bucket more that
@@ -44,10 +44,6 @@ AS_SEEN, FINE, PARETO = 0.2, 2.0, 0.05
 
 SLOPES, EXPONENTS, RATIOS = (0.5, 1.0, 2.0), (1.0, 1.5), (0.5, 0.25, 0.1)
 """Times the slope and the exponent that fit; and how much fewer people have twice as much, where one bucket is all."""
-
-SLOW, CLOSE = 40.0, 0.1
-"""By how much a power may fit worse than an exponential and still count as the slower of the two, which is the cautious
-choice; and by how much (in logarithms) buckets stray from either."""
 
 GENTLEST, FLATTEST = 3.0, 3.0
 """No law falls more slowly: in the logarithm of the density, for each doubling or so of the norm."""
@@ -173,28 +169,6 @@ def weigh_laws(noisy: Numbers, marks: tuple[int, ...], scale: float) -> list[Law
         people = np.concatenate([seen[: last + 1], np.where(left, tail, 0.0)])
         laws.append(Law(float(weight), (people[:, None] * spread).ravel()))
     return laws
-
-
-def falls_slowly(noisy: Numbers, marks: tuple[int, ...], scale: float) -> bool:
-    """Whether people fall more like a power of the norm than exponentially, from the densest bucket on.
-
-    Args:
-        noisy: the noisy counts.
-        marks: the upper ends of the buckets.
-        scale: of the noise.
-    """
-    last = find_last(noisy, marks, scale)
-    if last is None:
-        return False
-    shape = _shape(noisy, marks, scale, last)
-    places = np.arange(int(np.argmax(shape.density[: last + 1])), last + 1)
-    places = places[noisy[places] > SEEN * scale]
-    if len(places) < 2:
-        return False
-    people, middles = noisy[places], shape.middles[places]
-    weights = 1 / (CLOSE**2 + 2 * (scale / people) ** 2 + 1 / people)
-    plain, powers = (_fit_line(x, shape.density[places], weights) for x in (middles, np.log(middles)))
-    return plain.missed + SLOW > powers.missed
 
 
 def _shape(noisy: Numbers, marks: tuple[int, ...], scale: float, last: int) -> Shape:

@@ -22,9 +22,9 @@ from mosha.core.randomness import Rng
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
-from mosha.tables.mechanisms.heavy_tail import extend_tail
 from mosha.tables.mechanisms.shares import pure_epsilon
-from mosha.tables.mechanisms.tail_laws import POINTS, Law, falls_slowly, find_last, place_points, weigh_laws
+from mosha.tables.mechanisms.tail_draws import draw_people, widen_bar
+from mosha.tables.mechanisms.tail_laws import POINTS, Law, find_last, place_points, weigh_laws
 from mosha.tables.parts.part import Frame, Keys
 
 __all__ = [
@@ -46,7 +46,7 @@ RARE = 1e-6
 """Laws that are less likely than this do not say how large a norm may be."""
 
 LIKELY = 0.97
-"""How likely it is, by the laws, that no more is cut than what bars include."""
+"""How likely noise and what is cut stay within bars of 95%: some laws fit the tail worse than they seem to."""
 
 LEAST_SHARE = 0.01
 """In percent: nobody reads of less, as a share that is cut."""
@@ -166,10 +166,11 @@ class NormChoice:
         first = None if self.order == 1 else self._histogram(frame, keys, leader, 2, marks, rng)
         sums = self._histogram(frame, keys, leader, 1, marks, rng)
         count = (frame.groups if groups is None else groups) if frame.only is not None or not frame.keys else _UNLISTED
-        found = {}
+        found, generator = {}, np.random.default_rng(int.from_bytes(rng.bytes(32), "little"))
         for order, spread in spreads.items():
             noisy = sums if order == 1 or first is None else first
-            found[order] = self._best(leader, marks, noisy, sums if order == 2 else None, spread, count)
+            others = sums if order == 2 else None
+            found[order] = self._best(leader, marks, noisy, others, spread, count, generator)
         order = min(found, key=lambda each: found[each].cost)
         best = found[order]
         place = int(np.searchsorted(marks, best.norm))
@@ -186,6 +187,7 @@ class NormChoice:
         others: NDArray[np.float64] | None,
         spread: Callable[[float], float],
         count: int,
+        generator: np.random.Generator,
     ) -> Candidate:
         """The norm with the least squared error (what it cuts, and noise), by the histograms of norms and of sums."""
         laws, points = self._read(noisy, marks), place_points(marks).ravel()
@@ -206,25 +208,24 @@ class NormChoice:
         best = int(np.argmin(costs))
         left = np.maximum(np.sum(contents, axis=1) - lost[best], 1.0)
         cuts = lost[best] / left
-        most = _find_quantile(cuts, weights)
-        if (slow := self._extend(noisy, marks)) is not None:
-            sums = points if totals is None else _match_totals(slow, totals, points, leader.magnitude)
-            cut = float(np.sum(slow * sums * np.maximum(1 - norms[best] / points, 0.0)))
-            most = max(most, cut / float(weights @ left))
-        return Candidate(norms[best], float(costs[best]), float(weights @ cuts), most)
+        norm = norms[best]
+        drawn = self._draw(noisy, marks, generator)
+        people = np.repeat(drawn.mean(axis=0) / POINTS, POINTS)
+        sums = points if totals is None else _match_totals(people, totals, points, leader.magnitude)
+        each = (sums * np.maximum(1 - norm / points, 0.0)).reshape(-1, POINTS).mean(axis=1)
+        wider = widen_bar(drawn @ each / count, spread(float(norm)), LIKELY)
+        return Candidate(norm, float(costs[best]), float(weights @ cuts), wider * count / float(weights @ left))
 
     def _read(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> list[Law] | None:
         """What a histogram says."""
         return weigh_laws(_join_last(noisy), marks, float(self.scale))
 
-    def _extend(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> NDArray[np.float64] | None:
-        """How many people may well have each norm, where their number falls slowly; None where it does not."""
+    def _draw(
+        self, noisy: NDArray[np.float64], marks: tuple[int, ...], generator: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """How many people may have each norm, a row for each draw."""
         counts, scale = _join_last(noisy), float(self.scale)
-        last = find_last(counts, marks, scale)
-        if last is None or not falls_slowly(counts, marks, scale):
-            return None
-        seen = np.where(np.arange(len(marks)) <= last, np.maximum(counts, 0.0), 0.0)
-        return np.repeat(extend_tail(seen, counts, marks, scale) / POINTS, POINTS)
+        return draw_people(counts, marks, scale, find_last(counts, marks, scale) or 0, generator)
 
     @property
     def scale(self) -> Fraction:
@@ -248,13 +249,6 @@ def _join_last(noisy: NDArray[np.float64]) -> NDArray[np.float64]:
 def _average(laws: list[Law]) -> NDArray[np.float64]:
     """The people that are expected."""
     return np.asarray(np.sum([law.weight * law.people for law in laws], axis=0))
-
-
-def _find_quantile(numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The least of the numbers that is as large as what a share of `LIKELY` of the weights says."""
-    order = np.argsort(numbers)
-    place = int(np.searchsorted(np.cumsum(weights[order]), LIKELY * weights.sum()))
-    return float(numbers[order[min(place, len(order) - 1)]])
 
 
 def _candidates(first: int, last: int) -> list[int]:
