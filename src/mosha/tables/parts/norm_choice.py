@@ -209,7 +209,7 @@ class NormChoice:
         left = np.maximum(np.sum(contents, axis=1) - lost[best], 1.0)
         cuts = lost[best] / left
         norm = norms[best]
-        drawn = self._draw(noisy, marks, generator)
+        drawn = self._draw(noisy, marks, laws[0], generator)
         people = np.repeat(drawn.mean(axis=0) / POINTS, POINTS)
         sums = points if totals is None else _match_totals(people, totals, points, leader.magnitude)
         each = (sums * np.maximum(1 - norm / points, 0.0)).reshape(-1, POINTS).mean(axis=1)
@@ -221,11 +221,15 @@ class NormChoice:
         return weigh_laws(_join_last(noisy), marks, float(self.scale))
 
     def _draw(
-        self, noisy: NDArray[np.float64], marks: tuple[int, ...], generator: np.random.Generator
+        self, noisy: NDArray[np.float64], marks: tuple[int, ...], ending: Law, generator: np.random.Generator
     ) -> NDArray[np.float64]:
-        """How many people may have each norm, a row for each draw."""
+        """How many people may have each norm, a row for each draw: nobody more than is seen, as likely as that is."""
         counts, scale = _join_last(noisy), float(self.scale)
-        return draw_people(counts, marks, scale, find_last(counts, marks, scale) or 0, generator)
+        drawn = draw_people(counts, marks, scale, find_last(counts, marks, scale) or 0, generator)
+        order = generator.permutation(len(drawn))  # draws stand in the order of their laws
+        share = ending.weight if ending.weight >= LIKELY else ending.weight / 2  # in doubt, the cautious side
+        drawn[order[: round(share * len(drawn))]] = ending.people.reshape(-1, POINTS).sum(axis=1)
+        return drawn
 
     @property
     def scale(self) -> Fraction:
