@@ -1,7 +1,8 @@
 """Trainings as people run them, beside plain PyTorch and Opacus 1.6.0: time and memory, one thread.
 
 Ours is `plan.train` with Poisson batches, filling, gathering and a ledger; Opacus has its own Poisson loader, and a
-plain step gathers a Poisson batch of the same rate. Steps take turns within a process, and means are compared.
+plain step gathers a Poisson batch of the same rate. Steps take turns within a process, and means are compared. The
+plan is one of a thousand steps, of which some are taken: how many there are decides what is prepared.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ if mode == "plain":
 else:
     import mosha
     options = dict(rate=1 / 20, batch=batch, clip=1.0, noise_multiplier=1.0, delta=1e-5)
-    plan = mosha.learning.DPSGD(steps=count + 8, **options)
+    plan = mosha.learning.DPSGD(steps=1000, **options)
     account = mosha.Ledger.memory().account("b", unit=mosha.Example(), epsilon=1e6, delta=1e-5, rule="pure")
     optimizer, loss = torch.optim.SGD(model.parameters(), lr=1e-3), nn.CrossEntropyLoss(reduction="none")
     before = peak()

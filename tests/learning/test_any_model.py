@@ -1,5 +1,7 @@
 """Models as people write them: what is noted is what each example gives alone, or the model is refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -163,7 +165,33 @@ def bags():
     return Own(forward, bag=nn.EmbeddingBag(9, 2))
 
 
+def with_hooks(layer):
+    """Inputs and outputs are changed around the layer, which is what it was."""
+    layer.register_forward_pre_hook(lambda _layer, inputs: (2 * inputs[0] + 1,))
+    layer.register_forward_hook(lambda _layer, _inputs, out: 3 * out)
+    return layer
+
+
+def hook_with_weights():
+    """A hook that has the weights of its layer take part twice."""
+    layer = nn.Linear(WIDTH, 3)
+    layer.register_forward_pre_hook(lambda own, inputs: (inputs[0] * own.weight.sum(),))
+    return Own(lambda self, x: self.layer(x), layer=layer)
+
+
+def weight_norm_by_hook():
+    with warnings.catch_warnings(action="ignore"):  # the former way of PyTorch, which many models still have
+        return nn.utils.weight_norm(nn.Linear(WIDTH, 3))
+
+
 MODELS = {
+    "hooks around a layer": (lambda: with_hooks(nn.Linear(WIDTH, 3)), None),
+    "hooks around several": (lambda: with_hooks(nn.Sequential(with_hooks(nn.Linear(WIDTH, 3)), nn.Tanh())), None),
+    "hooks around a norm": (lambda: with_hooks(RootNorm()), "_spread"),
+    "hooks around a number": (lambda: with_hooks(a_number()), "_map"),
+    "a hook that uses weights": (hook_with_weights, "_map"),
+    "a hook that makes weights": (weight_norm_by_hook, "_map"),
+    "hooks around made weights": (lambda: nn.Sequential(with_hooks(nn.Sequential(weight_norm_by_hook()))), "_map"),
     "positions": (lambda: positions(False), None),
     "positions of one row": (lambda: positions(True), None),
     "a class token": (class_token, "_expand"),

@@ -54,13 +54,19 @@ class ModelBuffers:
             del modules[owner]._buffers[name]  # noqa: SLF001
 
 
-def set_training(model: nn.Module, before: Mapping[nn.Module, bool] | None = None) -> None:
-    """Training mode for all modules, but for batch norms that the user set to evaluation: those stay frozen."""
+def set_training(model: nn.Module, before: Mapping[nn.Module, bool] | None = None) -> dict[nn.Module, bool]:
+    """Training mode for all modules, but for batch norms that the user set to evaluation: those stay frozen.
+
+    Returns the modules that were changed, with the mode that they were in.
+    """
+    changed = {}
     for module in model.modules():
         was = module.training if before is None else before.get(module, True)
         wanted = was if isinstance(module, nn.modules.batchnorm._BatchNorm) else True  # noqa: SLF001
         if module.training != wanted:  # to set an attribute of a module takes time
+            changed[module] = module.training
             module.training = wanted
+    return changed
 
 
 def _has_nothing(model: nn.Module) -> bool:

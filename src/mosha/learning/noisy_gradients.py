@@ -20,6 +20,7 @@ from mosha.core.names.deprecation import write_as_stored
 from mosha.core.options import ClippingName
 from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler
+from mosha.learning.checking.sizes import SmallerSize
 from mosha.learning.dropout_randomness import DropoutCoins
 from mosha.learning.exact_sum import ExactSum, scale_in_place
 from mosha.learning.gradients.engine import Batch, Engine, Rule
@@ -124,6 +125,7 @@ class Gradients:
         )
         self._adaptive = AdaptiveClip(start=plan.clip, quantile=plan.quantile) if plan.clipping == "adaptive" else None
         self._sums: ExactSum | None = None
+        self.smaller: SmallerSize | None = None  # of physical batches, where rows are computed alike in it
         self.reuse = False  # whether an answer may be overwritten once it was read, as a training allows
         self.reduce: Callable[[Whole], Whole] | None = None
         self.last: Answer | None = None
@@ -235,8 +237,11 @@ class Gradients:
         return np.repeat(rows, views), counts if counts is None else counts.repeat_interleave(views)
 
     def _fill_up(self, rows: NDArray[np.int64], counts: Tensor | None) -> tuple[NDArray[np.int64], Tensor | None]:
-        """The rows, over and over again, so that every physical batch has as many; see A1 in `rounding.md`."""
-        full = max(len(rows), self.plan.at_once * self.plan.rows_of_unit)
+        """The rows, over and over again, so that a physical batch has a public size; see A1 in `rounding.md`."""
+        full, each = self.plan.at_once, self.plan.rows_of_unit
+        if self.smaller is not None and self.smaller.has_room(len(rows) // each):
+            full = self.smaller.units
+        full = max(len(rows), full * each)
         return np.resize(rows, full), counts if counts is None else torch.from_numpy(np.resize(counts.numpy(), full))
 
     def sums(self, *, elsewhere: bool = False) -> ExactSum:

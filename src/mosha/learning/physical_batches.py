@@ -1,6 +1,7 @@
 """How many units pass through a model at once: public numbers, from the declared batch size and the shapes of the data.
 
-Every physical batch is filled up to one size (A1 of `rounding.md`), so a size is sought at which few rows are filled.
+Every physical batch is filled up to one size, or to a smaller one where rows were seen to be computed alike in both (A1
+of `rounding.md`), so sizes are sought at which few rows are filled.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import math
 from functools import cache
 from statistics import NormalDist
 
-__all__ = ["MOST_ROWS", "USUAL_ROWS", "choose_size"]
+__all__ = ["MOST_ROWS", "USUAL_ROWS", "choose_size", "choose_smaller_size"]
 
 USUAL_ROWS = 128
 """Rows at once where nobody said how many, and no model was looked at."""
@@ -47,3 +48,24 @@ def choose_size(batch: float, most: int, *, random: bool) -> int:
         return pieces * (size + BEGINNING)
 
     return min(sorted(sizes, reverse=True), key=cost)
+
+
+@cache
+def choose_smaller_size(batch: float, full: int) -> int | None:
+    """The second size that saves most rows where a batch of about `batch` units, cut into `full` ones, leaves a rest.
+
+    Args:
+        batch: the batch size that was declared; sizes of batches vary as those of Poisson sampling do.
+        full: the usual size of physical batches.
+
+    >>> choose_smaller_size(32, 40), choose_smaller_size(256, 288), choose_smaller_size(4, 8)
+    (32, 264, None)
+    """
+    drawn = NormalDist(batch, math.sqrt(batch))
+    pieces = range(math.ceil((batch + DEVIATIONS * math.sqrt(batch)) / full) + 1)
+
+    def count_saved_rows(size: int) -> float:
+        likely = sum(drawn.cdf(n * full + size + 0.5) - drawn.cdf(n * full + 0.5) for n in pieces)
+        return likely * (full - size)
+
+    return max(range(8, full, 8), key=count_saved_rows, default=None)

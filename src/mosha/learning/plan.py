@@ -58,7 +58,7 @@ class DPSGD(TrainingTerms):
         unit: whose presence is hidden: an Example, or a Person with `at_most` examples in a batch.
         physical: the most rows that pass through the model at once; see `rounding.md` for why it is not larger.
             By default `train` chooses up to 320, by the memory that a row of the model takes. Physical batches are
-            filled up with rows that do not count (`at_once`).
+            filled up with rows that do not count (to `at_once`, or to a smaller public size).
         loss_at_most: if given, a noisy mean of the losses, each clipped to it, is part of every step; it takes a tenth
             of the norm, which adds half a percent to the noise of the gradient.
         quantile: which quantile of the norms an adaptive clip follows.

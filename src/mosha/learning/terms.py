@@ -158,7 +158,7 @@ class TrainingTerms(PricedPlan):
 
     @property
     def at_once(self) -> int:
-        """The number of units that pass through the model at once: physical batches are always filled up to it.
+        """The most units that pass through the model at once: physical batches are filled up to it, or to less.
 
         If `batch` is declared, it is chosen so that batches of that size leave little to fill.
         """

@@ -22,6 +22,7 @@ from mosha.core.unit import Person
 from mosha.core.watching import tell_progress
 from mosha.learning.batches import Sampler
 from mosha.learning.checking.probe import Losses, check_buffers, fit_memory, probe
+from mosha.learning.checking.sizes import find_smaller_size
 from mosha.learning.checkpoint import Checkpoint
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers, set_training
@@ -173,14 +174,11 @@ class Training(Shown):
         self._gradients.engine.check_unchanged()
         sums = torch.stack([p.detach().sum() for p in self._gradients.engine.parameters.values()])
         broken = not bool(torch.isfinite(sums).all())
-        before = {module: module.training for module in self.model.modules()}
-        set_training(self.model)
-        if self._buffers is None:
-            self._buffers = ModelBuffers(self.model)
+        changed = set_training(self.model)
+        self._buffers = self._buffers or ModelBuffers(self.model)
         answer = self._answer()
-        for module, training in before.items():
-            if module.training != training:
-                module.training = training
+        for module, was in changed.items():
+            module.training = was
         check_buffers(self._buffers)
         self._here += 1
         loss = skipped = None
@@ -381,8 +379,10 @@ def begin(
         plan = fit_memory(plan, engine, losses, examples.shapes)
         if kept is not None:
             kept.check(plan, key, engine.model, optimizer)
-        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.rows_of_unit, targets=examples.layout.targets)
+        rows, targets = plan.at_once * plan.rows_of_unit, examples.layout.targets
+        probe(engine, losses, examples.shapes, rows=rows, targets=targets)
         gradients = Gradients(plan, engine, losses)
+        gradients.smaller = find_smaller_size(plan, engine, losses, examples.shapes(rows), targets=targets)
         team.share_model(engine.model)
         gradients.reduce = team.reduce if team.size > 1 else None
         data = (examples, Sampler(plan, examples.units))

@@ -22,7 +22,7 @@ from mosha.core.errors import DataError
 from mosha.learning.checking.given_answer import answer_as_before, find_answer
 from mosha.learning.gradients.engine import Engine
 
-__all__ = ["Losses", "check_rows_apart", "count_tries"]
+__all__ = ["LEAST", "Losses", "check_rows_apart", "count_tries", "find_bases"]
 
 Batch = tuple[Tensor, ...]
 Losses = Callable[[nn.Module, Batch], Tensor]
@@ -93,7 +93,7 @@ def check_rows_apart(
     if rows == 1:
         return
     tries = count_tries(engine) if tries is None else tries
-    for base, before, answer in islice(_find_bases(model, losses, batch, inputs), 2 if tries == MOST else 1):
+    for base, before, answer in islice(find_bases(model, losses, batch, inputs), 2 if tries == MOST else 1):
         choices = _choose(rows)
         for number, (chosen, move) in enumerate(_pair(choices, rows)[:tries]):
             most = _vocabulary(model) if number % 2 else 2
@@ -121,7 +121,7 @@ def _count_classes(answer: object) -> int:
     return max((values.shape[-1] for values in leaves if values.ndim > 1), default=2)
 
 
-def _find_bases(model: nn.Module, losses: Losses, batch: Batch, inputs: int) -> Iterator[Base]:
+def find_bases(model: nn.Module, losses: Losses, batch: Batch, inputs: int) -> Iterator[Base]:
     """A batch in which whole numbers differ, where the model knows such numbers, and the one in which all are zero."""
     if not all(values.is_floating_point() for values in batch):
         tokens = (_other_tokens(values, slice(None), _vocabulary(model)) for values in batch[:inputs])

@@ -13,7 +13,9 @@ Ways are tried, the cheapest first, and the first that gives what single rows gi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -24,6 +26,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 
 from mosha.core.errors import DataError
 from mosha.learning.gradients.dense import Forward, affine
+from mosha.learning.gradients.recording import makes_weights
 from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["AnyForward"]
@@ -75,7 +78,8 @@ class AnyForward:
         """The module itself, with other parameters; its own forward pass is asked."""
         self._inside = True
         try:
-            return functional_call(self._module, parameters, *given)
+            with _without_hooks(self._module):
+                return functional_call(self._module, parameters, *given)
         finally:
             self._inside = False
 
@@ -225,6 +229,21 @@ class AnyForward:
             torch.stack(some).reshape(tape.units, tape.each, *some[0].shape) for some in zip(*wanted, strict=True)
         )
         return [gradients.sum(dim=1) for gradients in stacked]
+
+
+@contextmanager
+def _without_hooks(module: nn.Module) -> Iterator[None]:
+    """Inside, no hooks of this module run: they run around the call that is answered here, once.
+
+    Those that make weights do run before every forward pass, for they have to make them of other parameters.
+    """
+    kept = module._forward_pre_hooks, module._forward_hooks  # noqa: SLF001
+    module._forward_pre_hooks = kept[0] if makes_weights(module) else OrderedDict()  # noqa: SLF001
+    module._forward_hooks = OrderedDict()  # noqa: SLF001
+    try:
+        yield
+    finally:
+        module._forward_pre_hooks, module._forward_hooks = kept  # noqa: SLF001
 
 
 def _outputs(out: object) -> list[Tensor]:

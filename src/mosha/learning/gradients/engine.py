@@ -27,7 +27,7 @@ from mosha.learning.gradients.embedding import bag_forward, embedding_forward
 from mosha.learning.gradients.normalization import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.gradients.norms import RowNorms
 from mosha.learning.gradients.own_layers import find_registered, registered_forward
-from mosha.learning.gradients.recording import RecordingForward, is_plain
+from mosha.learning.gradients.recording import RecordingForward, is_plain, makes_weights
 from mosha.learning.gradients.records import Record
 from mosha.learning.gradients.recurrent import gru_forward, lstm_forward
 from mosha.learning.gradients.shared_parameters import add_records
@@ -254,8 +254,7 @@ def _maker(module: nn.Module) -> Any:
         if isinstance(module, kind) and type(module).forward is kind.forward and _is_ordinary(module):
             return maker
     own = any(p is not None and p.requires_grad for p in module._parameters.values())  # noqa: SLF001
-    parametrised = hasattr(module, "parametrizations") or bool(module._forward_pre_hooks)  # noqa: SLF001
-    if parametrised:
+    if makes_weights(module):
         return partial(AnyForward, alone=True)
     derived = next((maker for kind, maker in _KINDS.items() if isinstance(module, kind) and _is_ordinary(module)), None)
     return partial(_derived_forward, derived) if own and derived is not None else AnyForward if own else None
@@ -267,7 +266,7 @@ def _derived_forward(maker: Any, module: nn.Module, name: str, tape: Tape) -> An
 
 
 def _is_ordinary(module: nn.Module) -> bool:
-    if hasattr(module, "parametrizations") or module._forward_pre_hooks:  # noqa: SLF001
+    if makes_weights(module):
         return False
     if isinstance(module, nn.MultiheadAttention):
         return is_plain_attention(module)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import MethodType
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from mosha.learning.gradients.dense import Forward
 
-__all__ = ["RecordingForward", "is_plain"]
+__all__ = ["RecordingForward", "is_plain", "makes_weights"]
 
 
 class RecordingForward:
@@ -36,3 +36,13 @@ def is_plain(layer: nn.Module) -> bool:
     """Whether the forward pass of a layer is that of its class, as it is in a copy."""
     own = vars(layer).get("forward")
     return own is None or (isinstance(own, MethodType) and own == MethodType(type(layer).forward, layer))
+
+
+def makes_weights(layer: nn.Module) -> bool:
+    """Whether weights are made of other parameters before the forward pass, as `weight_norm` and pruning do.
+
+    Either way of PyTorch: parametrizations, or a hook that leaves what it made on the layer. Other hooks are of no
+    concern: what they make of inputs and outputs is seen by the look like anything else that a model does.
+    """
+    hooked = bool(layer._forward_pre_hooks) and any(isinstance(v, Tensor) for v in vars(layer).values())  # noqa: SLF001
+    return hooked or hasattr(layer, "parametrizations")

@@ -55,6 +55,7 @@ class Tape:
     is decided for the largest batch that the plan allows (`most` units), never by how many were drawn: one unit more
     must not change the arithmetic of the others. While public batches of several sizes are looked at (`looking`),
     layers learn how many entries a row has in their first axis (`folds`) and which values all rows share (`shared`).
+    Where `seen` is a list, what layers note is listed there.
     """
 
     memory: int
@@ -68,6 +69,7 @@ class Tape:
     records: dict[Key, list[Record]] = field(default_factory=dict)
     norms: RowNorms = field(default_factory=RowNorms)
     looking: bool = False
+    seen: list[Tensor] | None = None
     folds: dict[str, int] = field(default_factory=dict)
     shared: set[tuple[str, int]] = field(default_factory=set)
 
@@ -106,7 +108,10 @@ class Tape:
                 raise DataError("learning.first_axis", layer=layer)
             self.folds[layer] = times
         values = values.detach()
-        return values if values.dtype == torch.float32 else values.float()
+        values = values if values.dtype == torch.float32 else values.float()
+        if self.seen is not None:
+            self.seen.append(values)
+        return values
 
     def has_rows(self, place: str, values: Tensor) -> bool:
         """Whether the first axis of these values is the batch, in all looks: others are shared by all rows."""
