@@ -101,7 +101,8 @@ def _compute(engine: Engine, losses: Losses, batch: Flat, unit: int, each: int) 
     def single_out(norms: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.arange(norms.shape[1]) == unit, np.float64)
 
-    engine.tape.seen = noted = []
+    noted: list[Tensor] = []
+    engine.tape.seen = noted
     try:
         found = engine.clip(lambda model: losses(model, batch), len(batch[0]), single_out, each=each)
     finally:
