@@ -40,12 +40,12 @@ def peer(*requirements: str) -> Path:
 
 
 def run(python: Path, code: str, *arguments: object) -> Any:
-    """Run `code` in the peer's environment and read the JSON it prints; `arguments` arrive as sys.argv[1:]."""
+    """Run `code` in the peer's environment and read the last line of JSON it prints; `arguments` are sys.argv[1:]."""
     command = [str(python), "-c", code, *(str(argument) for argument in arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise PeerUnavailable(f"the peer's script failed: {_last_line(done.stderr)}")
-    return json.loads(done.stdout)
+    return json.loads(_last_line(done.stdout))
 
 
 def _quietly(command: list[str], requirements: tuple[str, ...]) -> None:

@@ -13,6 +13,8 @@ from mosha.connect import Aggregation, Clamped, NormBound, Norms, Persons, Rows,
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.kernels import owner_kernels
+from mosha.connect.kernels.columns import COUNT
+from mosha.connect.kernels.kernel import add_to_cells
 from mosha.connect.plan.owner_keys import find_key_join, split_owners
 from mosha.connect.plan.person_steps import OwnerJoin, Pick
 from mosha.connect.sql.norms import sql_of
@@ -106,6 +108,13 @@ def test_every_plan_gives_the_same_integers(who, shape, monkeypatch):
         assert found == expected
 
 
+def test_rows_of_a_group_that_is_not_listed_are_in_no_cell():
+    cells = np.zeros((6, 2), np.int64)
+    persons, groups = np.array([0, 1, 1, 1, -1], np.int32), np.array([0, -1, 3, 2, 1], np.int32)
+    add_to_cells(persons, groups, np.full((5, 1), 7, np.int32), np.array([COUNT, 0]), cells, 3)
+    assert cells.tolist() == [[1, 7], [0, 0], [0, 0], [0, 0], [0, 0], [1, 7]]
+
+
 def test_a_key_that_does_not_repeat_needs_no_groups_and_one_join():
     engine = DuckDB(threads=1)
     for unique in (True, False):
@@ -168,10 +177,10 @@ def test_a_plan_that_believes_in_every_key_is_found(monkeypatch):
 
 
 def test_a_kernel_that_gives_shared_keys_to_their_first_owner_is_found(monkeypatch):
-    def take_first(keys, persons, low, size):
-        owners = np.full(size, -1, np.int32)
-        owners[(keys - low)[::-1]] = persons[::-1]
-        return owners
+    def take_first(keys, persons, least, owners):
+        places = (keys - least[0])[::-1]
+        free = owners[places] < 0
+        owners[places[free]] = (persons - least[1])[::-1][free]
 
     monkeypatch.setattr(owner_kernels, "list_owners", take_first)
     with pytest.raises(Found):

@@ -134,7 +134,10 @@ NEAREST = {
     "SELECT ward, COUNT(*) FROM visits GROUP BY CUBE (ward)": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
     "SELECT COUNT(*) FROM visits, people": "SELECT COUNT(*) FROM visits JOIN people USING (patient_id)",
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.age = p.patient_id": (
-        "SELECT COUNT(*) FROM visits AS v JOIN people AS p USING (patient_id)"
+        "SELECT COUNT(*) FROM visits AS v JOIN people AS p ON v.patient_id = p.patient_id"
+    ),
+    f"SELECT {', '.join(f'SUM(CLAMP(days, 0, {i})) AS s{i}' for i in range(1, 20))} FROM visits": (
+        f"SELECT {', '.join(f'SUM(CLAMP(days, 0, {i})) AS s{i}' for i in range(1, 11))} FROM visits"
     ),
 }
 

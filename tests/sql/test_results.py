@@ -5,9 +5,11 @@ import math
 import duckdb
 import pyarrow as pa
 import pytest
+import sqlglot
 
 import mosha
 from mosha.sql import query
+from mosha.tables.sql.query import statement
 
 GROUPED = "FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY ward, EXTRACT(quarter FROM day)"
 WINDOWS = [
@@ -97,3 +99,24 @@ def test_what_would_look_at_rows_is_refused_unpaid(tables, sql):
     with pytest.raises(mosha.errors.MoshaError, match=REFUSED[sql]):
         query(sql, tables=tables, epsilon=1, delta=1e-7)
     assert tables["visits"].account.spent == 0
+
+
+def test_the_text_of_a_query_is_written_as_often_for_many_results_as_for_few(monkeypatch):
+    written, write = [], sqlglot.exp.Expression.sql
+    sql = (
+        "SELECT * FROM (SELECT a, SUM(x) AS s, AVG(SUM(x)) OVER () AS m FROM t GROUP BY a) AS q "
+        "WHERE CASE WHEN m <> 0 THEN ABS(s - m) / m ELSE 0 END >= 0 ORDER BY s - m"
+    )
+    for size in (3, 30):
+        columns = {"a": {"keys": list(range(size))}, "x": {"between": [0, 1]}}
+        account = mosha.Ledger.memory().account("t", unit=mosha.Row(), rho=1)
+        table = mosha.protect(
+            {"a": [1, 2], "x": [0.5, 1]}, unit=mosha.Row(), schema={"columns": columns}, account=account
+        )
+        checked = statement(sql, {"t": table})
+        raw = checked.question.release(rho=1)
+        count = lambda *args, size=size, **more: written.append(size) or write(*args, **more)
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlglot.exp.Expression, "sql", count)
+            checked.answer(raw).error(0.95)
+    assert 0 < written.count(30) <= written.count(3)

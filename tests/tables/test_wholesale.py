@@ -106,6 +106,43 @@ def test_several_questions_are_paid_together_or_not_at_all(tables):
     assert account.spent == pytest.approx(1)
 
 
+def test_a_number_that_is_asked_first_is_explained_with_the_paths_of_both_questions(database):
+    said = database.explain(QUERIES[22], rho=1, **SAID[22])
+    assert said.count("a row of orders belongs to the customer that orders.o_custkey leads to") == 1
+    assert said.count("a row of customer belongs to the customer") == 1
+
+
+JOINS = {
+    "SELECT COUNT(*) FROM lineitem l JOIN orders o ON l.l_partkey = o.o_orderkey": (
+        "SELECT COUNT(*) FROM lineitem AS l JOIN orders AS o ON l.l_orderkey = o.o_orderkey"
+    ),
+    "SELECT COUNT(*) FROM customer c, orders o WHERE c.c_nationkey = o.o_shippriority": (
+        "SELECT COUNT(*) FROM customer AS c JOIN orders AS o ON c.c_custkey = o.o_custkey "
+        "WHERE c.c_nationkey = o.o_shippriority"
+    ),
+    "SELECT COUNT(*) FROM customer LEFT JOIN lineitem ON c_nationkey = l_partkey": "SELECT COUNT(*) FROM customer",
+}
+
+
+@pytest.mark.parametrize("sql", JOINS)
+def test_a_join_that_mixes_people_is_refused_with_the_keys_on_which_it_is_answered(database, sql):
+    with pytest.raises(errors.Refused) as refusal:
+        database.query(sql, rho=1)
+    assert refusal.value.nearest == JOINS[sql]
+    assert "person of" not in str(refusal.value)  # a name of the plan, which no query may say
+    assert database.query(refusal.value.nearest, rho=1).receipt.cost > 0
+
+
+def test_a_subquery_groups_by_the_name_that_it_gives_a_column(database):
+    named = "SELECT AVG(n) AS a FROM (SELECT c_custkey AS who, COUNT(*) AS n FROM customer GROUP BY {}) AS t"
+    answers = [database.query(named.format(key), rho=1e8).exact for key in ("who", "c_custkey")]
+    assert [answer["a"][0] for answer in answers] == pytest.approx([1.0, 1.0], abs=0.1)
+    sales = "SELECT l_suppkey AS maker, SUM(l_quantity) AS sold FROM lineitem GROUP BY maker"
+    with pytest.raises(errors.Refused, match=REFUSED[15]) as refusal:
+        database.query(f"WITH t AS ({sales}) SELECT s_name, sold FROM supplier, t WHERE maker = s_suppkey", rho=1)
+    assert refusal.value.nearest == sales
+
+
 HIDDEN = [
     "SELECT * FROM customer, (WITH customer AS (SELECT n_name FROM nation) SELECT * FROM customer) AS x",
     "SELECT c_name FROM (WITH customer AS (SELECT n_name FROM nation) SELECT * FROM customer) AS x CROSS JOIN customer",

@@ -379,7 +379,7 @@ class DuckDB(Engine):
         late = False
         with stopping(self._connection.interrupt) as struck:
             try:
-                reader = read_silently(lambda: self._plans.read(statement, BATCH), statement)
+                reader = read_silently(lambda: self._plans.read(statement, 2 * BATCH), statement)  # few hand-overs
                 follow = lambda: next(reader, None)
                 while (batch := read_silently(follow, statement)) is not None and not struck():
                     yield dict(zip(batch.schema.names, batch.columns, strict=True))

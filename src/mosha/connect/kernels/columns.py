@@ -223,6 +223,11 @@ class Table:
         """What pairs of person and group are summed up in."""
         return tuple(dict.fromkeys(code for code in self.wish.codes.values() if code != PERSON))
 
+    @property
+    def cell_width(self) -> int:
+        """The numbers of a pair of person and group: how many rows, which is COUNT as well, and the other sums."""
+        return 1 + sum(code != COUNT for code in self.pair_codes)
+
     @cached_property
     def pairs(self) -> tuple[Array, Array]:
         """(offsets, pairs): for each person the groups with rows, each (group, sums of `pair_codes`)."""
@@ -232,9 +237,9 @@ class Table:
         narrow = self.values.dtype == np.int32 and self.wish.magnitude * self.most_rows < 2**31
         kind = np.int32 if narrow else np.int64
         if cells <= len(self.persons):
-            sums = np.zeros((cells, len(codes) + 1), kind)
+            sums = np.zeros((cells, self.cell_width), kind)
             add_to_cells(self.persons, self.groups, self.values, codes, sums, self.group_count)
-            pairs = np.empty_like(sums)
+            pairs = np.empty((cells, len(codes) + 1), kind)
             starts = pairs_in_cells(sums, pairs, codes, self.group_count)
         else:
             offsets, rows = by_person(self.persons, self.groups, self.values, self.people)

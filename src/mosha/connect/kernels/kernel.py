@@ -209,28 +209,37 @@ def _add_known(places: Array, column: Array, sums: Array) -> None:
 def add_to_cells(persons: Array, groups: Array, values: Array, codes: Array, cells: Array, count: Whole) -> None:
     """Count each row in the cell of its person and group, and add its values of `codes` there.
 
-    A line of `cells` is the number of rows of a cell, then its sums; the cell of person p and group g is p * count + g.
-    Rows of a negative person, or of a group from `count` on, are left out. One pass for each value, as in `row_norms`.
+    A line of `cells` is the number of rows of a cell, then its sums, of which COUNT has none; the cell of person p and
+    group g is p * count + g. Rows of a negative person, or of a group outside of 0 to `count` - 1, are left out. One
+    pass for each value, as in `row_norms`.
     """
     places = np.empty(len(persons), np.int64)
     for i in range(len(persons)):
-        inside = persons[i] >= 0 and groups[i] < count
+        inside = persons[i] >= 0 and 0 <= groups[i] < count
         places[i] = np.int64(persons[i]) * count + np.int64(groups[i]) if inside else -1
     for i in range(len(places)):
         if places[i] >= 0:
             cells[places[i], 0] += 1
-    for j in range(len(codes)):
-        if codes[j] <= KNOWN:
-            _add_known(places, values[: len(places), KNOWN - codes[j]], cells[:, j + 1])
-        elif codes[j] != COUNT:
-            _add_values(places, values[: len(places), codes[j]], cells[:, j + 1])
+    column = 0
+    for code in codes:
+        if code == COUNT:
+            continue
+        column += 1
+        if code <= KNOWN:
+            _add_known(places, values[: len(places), KNOWN - code], cells[:, column])
+        else:
+            _add_values(places, values[: len(places), code], cells[:, column])
 
 
 @njit(cache=True)
 def pairs_in_cells(cells: Array, pairs: Array, codes: Array, count: Whole) -> Array:
     """What `pairs_of` gives, from cells."""
     people, found = len(cells) // count, 0
-    starts = np.empty(people + 1, np.int64)
+    starts, columns, used = np.empty(people + 1, np.int64), np.zeros(len(codes), np.int64), 0
+    for j in range(len(codes)):
+        if codes[j] != COUNT:
+            used += 1
+            columns[j] = used
     for person in range(people):
         starts[person] = found
         for group in range(count):
@@ -238,7 +247,7 @@ def pairs_in_cells(cells: Array, pairs: Array, codes: Array, count: Whole) -> Ar
             if cells[cell, 0] > 0:
                 pairs[found, 0] = group
                 for j in range(len(codes)):
-                    pairs[found, j + 1] = cells[cell, 0] if codes[j] == COUNT else cells[cell, j + 1]
+                    pairs[found, j + 1] = cells[cell, columns[j]]
                 found += 1
     starts[people] = found
     return starts

@@ -7,27 +7,31 @@ Guarantee:
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from mosha.connect.kernels.column_kernels import Array, Whole
 
-__all__ = ["list_owners", "look_up"]
+__all__ = ["NOBODY", "list_owners", "look_up"]
 
 NOBODY, SEVERAL = -1, -2
 
 
 @njit(cache=True)
-def list_owners(keys: Array, persons: Array, low: Whole, size: Whole) -> Array:
-    """owners[key - low]: the code of the one person whose rows have the key; else NOBODY or SEVERAL."""
-    owners = np.full(size, NOBODY, np.int32)
+def list_owners(keys: Array, persons: Array, least: Any, owners: Array) -> None:
+    """Enter rows into owners[key - low]: the code of the one person whose rows have the key; else NOBODY or SEVERAL.
+
+    `least` are the least key, low, and the least label of a person, which has code 0.
+    """
+    low, first = least
     for i in range(len(keys)):
-        place = keys[i] - low
+        place, person = keys[i] - low, np.int32(persons[i] - first)
         if owners[place] == NOBODY:
-            owners[place] = persons[i]
-        elif owners[place] != persons[i]:
+            owners[place] = person
+        elif owners[place] != person:
             owners[place] = SEVERAL
-    return owners
 
 
 @njit(cache=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,8 +66,8 @@ class PairTable(Table):
 
     @cached_property
     def cells(self) -> Array:
-        """A line for each person and group: the number of rows, then the sums of `pair_codes`."""
-        return np.zeros((self.people * self.group_count, len(self.pair_codes) + 1), np.int64)
+        """A line for each person and group: the number of rows, then the other sums of `pair_codes`."""
+        return np.zeros((self.people * self.group_count, self.cell_width), np.int64)
 
     @cached_property
     def counts(self) -> Array:
@@ -81,7 +81,7 @@ class PairTable(Table):
     def pairs(self) -> tuple[Array, Array]:
         from mosha.connect.kernels.kernel import pairs_in_cells  # noqa: PLC0415
 
-        pairs = np.empty_like(self.cells)
+        pairs = np.empty((len(self.cells), len(self.pair_codes) + 1), np.int64)
         starts = pairs_in_cells(self.cells, pairs, np.array(self.pair_codes, np.int64), self.group_count)
         return starts, pairs[: starts[-1]]
 
@@ -93,19 +93,25 @@ class PairTable(Table):
 def find_owners(batches: Batches) -> Owners | None:
     """Whose each key "k0" is, from labels "p" of persons; None where keys are too far apart for an array."""
     from mosha.connect.kernels.column_kernels import codes_of  # noqa: PLC0415
-    from mosha.connect.kernels.owner_kernels import list_owners  # noqa: PLC0415
+    from mosha.connect.kernels.owner_kernels import NOBODY, list_owners  # noqa: PLC0415
 
     parts = [(batch["k0"].view(np.int64), batch["p"].view(np.int64)) for batch in batches]
-    keys, persons = (np.concatenate([*column]) for column in zip(*parts, strict=True)) if parts else (np.empty(0),) * 2
-    if not len(keys):
+    parts = [part for part in parts if len(part[0])]
+    if not parts:
         return None
-    low, size = int(keys.min()), int(keys.max()) - int(keys.min()) + 1
-    if size > SPARSEST * len(keys) + 65536:
+    (low, high), (least, most) = (_find_ends([part[place] for part in parts]) for place in (0, 1))
+    rows, size, people = sum(len(keys) for keys, _ in parts), high - low + 1, most - least + 1
+    if size > SPARSEST * rows + 65536:
         return None
-    least, people = int(persons.min()), int(persons.max()) - int(persons.min()) + 1
-    if people < 2 * len(persons) + 65536:
-        codes = (persons - least).astype(np.int32)
-    else:
-        codes, unique = codes_of(persons)
-        people = len(unique)
-    return Owners(low, list_owners(keys, codes, low, size), people)
+    if people >= min(2 * rows + 65536, 2**31):
+        codes, unique = codes_of(np.concatenate([persons for _, persons in parts]))
+        parts, least, people = [(np.concatenate([keys for keys, _ in parts]), codes)], 0, len(unique)
+    owners = np.full(size, NOBODY, np.int32)
+    for keys, persons in parts:
+        list_owners(keys, persons, (low, least), owners)
+    return Owners(low, owners, people)
+
+
+def _find_ends(arrays: Sequence[Array]) -> tuple[int, int]:
+    """The least and the largest number in any of these."""
+    return min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays)

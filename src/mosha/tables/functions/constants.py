@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import calendar
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -28,6 +30,7 @@ __all__ = [
     "read_texts",
     "shift_column",
     "shift_moment",
+    "write_once",
 ]
 
 _DAYS = {"DAY": 1, "WEEK": 7}
@@ -126,9 +129,27 @@ _TYPES = {
 }
 
 
+_written: ContextVar[dict[int, tuple[object, str]] | None] = ContextVar("_written", default=None)
+
+
 def name_of(node: Any) -> str:
     """What to call a piece of SQL in a message."""
-    return str(node.sql(dialect="duckdb"))
+    written = _written.get()
+    if written is None:
+        return str(node.sql(dialect="duckdb"))
+    if id(node) not in written:
+        written[id(node)] = (node, str(node.sql(dialect="duckdb")))  # a node that is kept keeps its number
+    return written[id(node)][1]
+
+
+@contextmanager
+def write_once() -> Iterator[None]:
+    """Write every piece of SQL once, while many results are worked out and nobody changes what was read."""
+    token = _written.set({})
+    try:
+        yield
+    finally:
+        _written.reset(token)
 
 
 def constant(node: exp.Expression) -> Any:

@@ -17,7 +17,7 @@ from mosha.connect.language.exclusive import are_exclusive
 from mosha.connect.language.value import Clamped, Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.core.budget import Budget
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import Refused
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import Parallel
 from mosha.core.language import Phrase, make_note, phrase
@@ -115,7 +115,7 @@ class Sums:
         """What bounds one unit; refuse what nothing bounds, and more sums than can be noised together."""
         values = values_of(aggregates)
         if len(values) > MOST_CHANNELS:
-            raise InvalidParameter("tables.too_many_sums", sums=len(values), most=MOST_CHANNELS)
+            raise Refused("tables.too_many_sums", sums=len(values), most=MOST_CHANNELS, spent="nothing")
         return find_limits(frame, values)
 
     @property

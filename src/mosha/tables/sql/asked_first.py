@@ -92,13 +92,16 @@ class AskedFirst:
         notes = [_write_note(text, answer) for (text, _), answer in zip(self.values, found, strict=True)]
         return replace(answer, notes=(*notes, *answer.notes), receipt=_add_receipts([*found, answer]))
 
+    def list_questions(self) -> list[Question]:
+        """What is asked first, and then the query, with a number in the place of each."""
+        return [asked.question for _, asked in self.values] + [self.read([1.0] * len(self.values)).question]
+
     def explain(self, prices: Prices, *, statements: bool = False) -> str:
         """What is asked first and what then, each with its share of the price."""
         share = self._share(prices)
-        asked = [statement for _, statement in self.values] + [self.read([1.0] * len(self.values))]
-        told = [statement.question.explain(**share, statements=statements) for statement in asked]
+        told = [question.explain(**share, statements=statements) for question in self.list_questions()]
         listed = [text for text, _ in self.values]
-        head = say("tables.explained_first", numbers=listed, parts=len(asked))
+        head = say("tables.explained_first", numbers=listed, parts=len(told))
         return "\n\n".join([f"-- {head}" if statements else head, *told])
 
     def _share(self, prices: Prices) -> dict[str, Any]:

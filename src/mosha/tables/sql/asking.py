@@ -82,10 +82,11 @@ def query(
         return known.explain(statements=True) if known.explained else known.answer(deadline=deadline)
     if (steps := read_steps(sql, from_, ranges, keys, bars)) is not None:
         prices = {name: options.pop(name) for name in ("epsilon", "delta", "rho")}
-        return steps.explain(prices, statements=True) if steps.explained else steps.answer(prices, **options)
+        told = _say_paths(steps.list_questions(), from_)
+        return told + steps.explain(prices, statements=True) if steps.explained else steps.answer(prices, **options)
     checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
     if checked.explained:
-        return _say_paths(checked.question, from_) + checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
+        return _say_paths([checked.question], from_) + checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
     return checked.answer(checked.question.release(**options))
 
 
@@ -121,10 +122,11 @@ def explain(
     if (known := _read_public(sql, from_)) is not None:
         return known.explain(statements=statements)
     if (steps := read_steps(sql, from_, ranges, keys, bars)) is not None:
-        return steps.explain({"epsilon": epsilon, "delta": delta, "rho": rho}, statements=statements)
+        told = steps.explain({"epsilon": epsilon, "delta": delta, "rho": rho}, statements=statements)
+        return _say_paths(steps.list_questions(), from_) + told
     checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
     explained = checked.question.explain(epsilon=epsilon, delta=delta, rho=rho, statements=statements)
-    return _say_paths(checked.question, from_) + explained
+    return _say_paths([checked.question], from_) + explained
 
 
 def read_steps(
@@ -170,16 +172,16 @@ def _read_value(
     return name_of(node), read_statement(inside, tables, own)
 
 
-def _say_paths(question: Question, tables: Mapping[str, object]) -> str:
+def _say_paths(questions: Sequence[Question], tables: Mapping[str, object]) -> str:
     """How each row of a database finds its person, and what one person may contribute, in sentences."""
-    read = {id(step) for step in list_steps(question.relation)}
+    read = {id(step) for question in questions for step in list_steps(question.relation)}
     lines = []
     for name, table in tables.items():
         if not isinstance(table, Table) or not table.links.path or id(table.relation) not in read:
             continue
         unit = table.unit
         assert isinstance(unit, Person)
-        rows = 1 if has_one_row_each(question.relation) else unit.at_most
+        rows = 1 if all(has_one_row_each(question.relation) for question in questions) else unit.at_most
         code = "tables.explained_path" if rows is None else "tables.explained_path_at_most"
         limit = {} if rows is None else {"rows": rows}
         lines.append(f"-- {say(code, table=name, person=unit.column, path=table.links.path, **limit)}\n")

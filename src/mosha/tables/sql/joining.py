@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -177,10 +177,28 @@ def _check_persons(scope: Scope, other: Scope, pairs: Mapping[str, str]) -> None
         keys = [(a, b) for a, tag in scope.implied.items() for b, found in other.implied.items() if tag == found]
         if any(all(pairs.get(a) == b for a, b in zip(*key, strict=True)) for key in keys):
             return
-    wanted = f"ON left.{scope.relation.person} = right.{other.relation.person}"
-    if scope.relation.person is None or other.relation.person is None:
-        wanted = "two tables that protect the same person"
-    raise Refused("tables.sql_join_person", wanted=wanted)
+        wanted = next(filter(None, (_write_key(scope, a, other, b) for a, b in reversed(keys))), None)
+        if wanted is not None:
+            refusal = Refused("tables.sql_join_person", wanted=f"ON {wanted}")
+            refusal.__dict__["join"] = (next(iter(other.names)), wanted)
+            raise refusal
+        if paths := [table.links.path for table in (left, right) if table.links.path]:
+            names = next(iter(scope.names)), next(iter(other.names))
+            raise Refused(
+                "tables.sql_join_path", left=names[0], right=names[1], paths=", ".join(paths), spent="nothing"
+            )
+    raise Refused("tables.sql_join_person", wanted="two tables that protect the same person")
+
+
+def _write_key(scope: Scope, left: Sequence[str], other: Scope, right: Sequence[str]) -> str | None:
+    """Columns that are equal for the same person, as a query names them; None where it cannot name them."""
+    sides = []
+    for side, columns in (scope, left), (other, right):
+        named = {plan: f"{alias}.{name}" for alias, place in side.names.items() for name, plan in place.items()}
+        sides.append([named.get(column) for column in columns])
+    if None in (*sides[0], *sides[1]):
+        return None
+    return " AND ".join(f"{a} = {b}" for a, b in zip(*sides, strict=True))
 
 
 def _join_rows(scope: Scope, other: Scope, pairs: Mapping[str, str], how: JoinName) -> Relation:

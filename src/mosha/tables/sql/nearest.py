@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from mosha.core.errors import MoshaError
+from mosha.tables.functions.constants import name_of
 from mosha.tables.sql.aggregate import AGGREGATES, is_aggregate
 from mosha.tables.sql.windows import is_over_results
 
@@ -63,26 +64,34 @@ def _leave_out(text: str, attempt: Attempt, person: str | None) -> str | None:
         return None
     inside = [_split_subquery(inner) for inner in whole.find_all(exp.Select) if inner is not whole]
     starts = [_rewritten(start.copy()) for start in (whole, *inside)]
+    said = [str(attempt(start.copy())) for start in starts]
     for candidates in (_leave_out_one, partial(_leave_out_kinds, person=person)):
-        for start in starts:
-            for candidate in candidates(start):
+        for start, why in zip(starts, said, strict=True):
+            for candidate in candidates(start, why):
                 if found := _settle(candidate, attempt):
                     return found
     return None
 
 
-def _leave_out_one(select: exp.Select) -> Iterator[exp.Select]:
-    """The query, and then without one of its parts."""
+def _leave_out_one(select: exp.Select, why: str) -> Iterator[exp.Select]:
+    """The query, and then without one of its parts: those first that the refusal names."""
     yield select.copy()
     for list_parts in (_list_nested, _list_items, _list_late, _list_tests):
-        for place in range(len(list_parts(select))):
+        named = [_is_named(part, why) for part in list_parts(select)]
+        for place in sorted(range(len(named)), key=named.__getitem__, reverse=True):
             alone = select.copy()
             _remove(alone, list_parts(alone)[place])
             yield alone
 
 
-def _leave_out_kinds(select: exp.Select, person: str | None) -> Iterator[exp.Select]:
+def _is_named(part: exp.Expr, why: str) -> bool:
+    """Whether a refusal writes out some call of a part."""
+    return any(name_of(inner) in why for inner in part.find_all(exp.Func, exp.Subquery, exp.Binary))
+
+
+def _leave_out_kinds(select: exp.Select, why: str, *, person: str | None) -> Iterator[exp.Select]:
     """The query with fewer and fewer kinds of parts; the rows of its first table are counted in the end."""
+    del why
     for list_parts in (_list_nested, _list_late, _list_items, _list_tests, _list_joins):
         for _ in list_parts(select):
             _remove(select, list_parts(select)[-1])
@@ -182,14 +191,25 @@ def _settle(select: exp.Select, attempt: Attempt) -> str | None:
         if problem is None:
             return _write_answered(unread, attempt)
         node, private = getattr(problem, "node", None), getattr(problem, "private_keys", ())
+        if (key := getattr(problem, "join", None)) is not None and _join_on_key(select, *key):
+            continue
         if node is not None:
             edges = [exp.Literal.number(edge) for edge in (0, 100)]
             node.replace(exp.Anonymous(this="CLAMP", expressions=[node.copy(), *edges]))
         elif private:
             _leave_out_private(select, set(private))
+        elif getattr(problem, "code", None) == "tables.too_many_sums":
+            _halve_items(select)
         else:
             return None
     return None
+
+
+def _halve_items(select: exp.Select) -> None:
+    """The query with the first half of its aggregates."""
+    items = [item for item in select.expressions if any(map(is_aggregate, item.walk()))]
+    for item in items[(len(items) + 1) // 2 :]:
+        item.pop()
 
 
 def _leave_out_private(select: exp.Select, private: set[str]) -> None:
@@ -235,6 +255,16 @@ def _join_on_person(select: exp.Select, person: str | None) -> exp.Select:
     for join in select.args.get("joins") or [] if person else []:
         join.replace(exp.Join(this=join.this.copy(), using=[exp.to_identifier(person)]))
     return select
+
+
+def _join_on_key(select: exp.Select, alias: str, key: str) -> bool:
+    """Join a table on a key that implies the person in place of what was said; false where this was done before."""
+    for join in select.args.get("joins") or []:
+        on = join.args.get("on")
+        if join.this.alias_or_name == alias and (on is None or on.sql() != key):
+            join.replace(exp.Join(this=join.this.copy(), on=sqlglot.parse_one(key, dialect="duckdb")))
+            return True
+    return False
 
 
 def _first(node: object) -> exp.Select | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.core.options import QuantileBars
 from mosha.tables.aggregates import Aggregate, count
 from mosha.tables.answer import Answer
+from mosha.tables.functions.constants import write_once
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import Context, aggregate, is_aggregate
 from mosha.tables.sql.group_keys import (
@@ -80,6 +82,10 @@ class Statement:
 
     def answer(self, raw: Answer) -> Answer:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
+        with write_once():
+            return self._show(raw)
+
+    def _show(self, raw: Answer) -> Answer:
         raw = add_up(raw.exact, self.sets, self.question, self.marks) if self.sets else raw.exact
         rows, kept = self._find_rows(raw, [None] * len(raw))
         kept = [i for i in kept if self.qualify is None or evaluate(self.qualify, rows[i])[0]]
@@ -133,13 +139,17 @@ class Statement:
         for text, name in self.names.items():
             bar = 0.0 if bars is None else bars[name]
             known[text] = (row[name], row[name] - bar, row[name] + bar)
-        for name, node in self.items:
-            quoted = name_of(exp.column(name))
+        for quoted, (_, node) in zip(self._quoted, self.items, strict=True):
             if quoted not in known and name_of(node) not in known:
                 known[quoted] = evaluate(node, known)
             else:
                 known.setdefault(quoted, known.get(name_of(node), (None, None, None)))
         return known
+
+    @cached_property
+    def _quoted(self) -> tuple[str, ...]:
+        """The names of items, as an expression writes them."""
+        return tuple(name_of(exp.column(name)) for name, _ in self.items)
 
     def rehearse(self, kinds: Mapping[str, Type]) -> None:
         """Evaluate everything once on made-up values: what mixes types is told before anything is spent."""
@@ -173,7 +183,8 @@ class Statement:
             parts = max(1, len(used)) * (len(raw) if read else 1)
             table = raw.error(1 - (1 - confidence) / parts)
             bars = [{column: values[i] for column, values in table.items()} for i in range(len(raw))]
-            ends = [evaluate(node, row) for row in self._find_rows(raw, bars)[0]]
+            with write_once():
+                ends = [evaluate(node, row) for row in self._find_rows(raw, bars)[0]]
             found[name] = np.array([half_width(interval) for interval in ends])
         return found
 

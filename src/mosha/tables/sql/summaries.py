@@ -38,7 +38,7 @@ def summarize(select: exp.Select, scope: Scope, attach: Attach | None = None) ->
     group = select.args.get("group")
     if group is not None and any(value for key, value in group.args.items() if key != "expressions"):
         raise Refused("tables.sql_group_by")
-    wanted = [_find_item(node, items) for node in group.expressions] if group is not None else []
+    wanted = [_find_item(node, items, scope) for node in group.expressions] if group is not None else []
     if select.args.get("distinct"):
         wanted = [node for _, node in items]
     having = select.args.get("having")
@@ -147,15 +147,17 @@ def _find_range(node: exp.Expression, scope: Scope) -> Range | None:
     return find_range(node, find_known)
 
 
-def _find_item(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
-    """GROUP BY 1, and GROUP BY with the name of an item."""
+def _find_item(node: exp.Expression, items: list[tuple[str, exp.Expression]], scope: Scope) -> exp.Expression:
+    """GROUP BY 1, and GROUP BY with the name of an item, where no column of the rows has that name."""
     if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
         place = int(node.this)
         if not 1 <= place <= len(items):
             raise Refused("tables.sql_column_number", number=str(place))
         return items[place - 1][1]
-    named = [item for title, item in items if isinstance(node, exp.Column) and not node.table and title == node.name]
-    return named[0] if named and not isinstance(named[0], exp.Column) else node
+    if not isinstance(node, exp.Column) or node.table:
+        return node
+    named = [item for title, item in items if title.lower() == node.name.lower()]
+    return named[0] if named and scope.find(node) is None else node
 
 
 def _replace_known(node: exp.Expression, known: Mapping[str, str]) -> exp.Expression:

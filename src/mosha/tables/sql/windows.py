@@ -105,11 +105,9 @@ def find_windows(
     windows: Sequence[ResultWindow], rows: Sequence[Known], kept: Sequence[int]
 ) -> list[dict[str, Interval]]:
     """For each row what its windows are, by the text that stands for them; nothing for rows that HAVING left out."""
-    found: list[dict[str, Interval]] = [
-        {name_of(placeholder(window.text)): (None, None, None) for window in windows} for _ in rows
-    ]
-    for window in windows:
-        text = name_of(placeholder(window.text))
+    texts = [name_of(placeholder(window.text)) for window in windows]
+    found: list[dict[str, Interval]] = [dict.fromkeys(texts, (None, None, None)) for _ in rows]
+    for window, text in zip(windows, texts, strict=True):
         parts: dict[tuple[object, ...], list[int]] = {}
         for i in kept:
             parts.setdefault(tuple(evaluate(node, rows[i])[0] for node in window.partition), []).append(i)
