@@ -53,7 +53,7 @@ oldest: .bench/oldest/.installed
 	@.bench/oldest/bin/python -m pytest --numprocesses=2 --dist=loadfile -W ignore::DeprecationWarning $(OLDEST)
 
 screens: $(VENV)/.test
-	@sh tests/system-packages.sh chromium
+	@sh tests/system-packages.sh chromium fonts-noto-cjk
 	@$(BIN)/python -m tests.server.make_screens screens
 
 docs: $(VENV)/.test

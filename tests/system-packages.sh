@@ -8,6 +8,7 @@ present() {
         postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 ;;
         mariadb-server) [ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null 2>&1 ;;
         default-jre-headless) command -v java >/dev/null 2>&1 || [ -n "${JAVA_HOME:-}" ] ;;
+        fonts-noto-cjk) fc-list :lang=zh 2>/dev/null | grep -q . ;;
         python3-venv) python3 -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac

@@ -1,7 +1,7 @@
 """The sentences that people read, in their language: each has a code, and its words stand in `mosha/sentences`.
 
 A code is `folder.words`: the entry `words` of `sentences/folder.toml`, with one template for each language. Templates
-are those of `str.format`; a list is written `{names:or}` ("a, b or c") or `{names:and}`.
+are those of `str.format`; a list is written `{names:or}` ("a, b or c") or `{names:and}`, conditions `{parts:both}`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ _CODE = re.compile(r"[a-z][a-z0-9_]*\.[a-z0-9_]+")
 _JOINERS: dict[tuple[str, str], tuple[str, str]] = {
     ("en", "or"): (", ", " or "),
     ("en", "and"): (", ", " and "),
-    ("zh", "or"): ("、", "或 "),
-    ("zh", "and"): ("、", "和 "),
+    ("en", "both"): (", ", " and "),
+    ("zh", "or"): ("、", "或"),
+    ("zh", "and"): ("、", "和"),
+    ("zh", "both"): ("，", "且"),  # noqa: RUF001
 }
 _chosen: Language | None = None
 
@@ -248,4 +250,21 @@ class _Formatter(string.Formatter):
         between, last = joiner
         listed = value if isinstance(value, Iterable) else [value]
         parts = [str(translate(part, self._language)) for part in listed]
-        return last.join([*([between.join(parts[:-1])] if parts[:-1] else []), *parts[-1:]])
+        if len(parts) < 2:
+            return "".join(parts)
+        first = between.join(parts[:-1])
+        return (
+            f"{_space_after(first)}{last}{_space_before(parts[-1])}"
+            if last.isalpha()
+            else last.join([first, parts[-1]])
+        )
+
+
+def _space_after(text: str) -> str:
+    """A Chinese word stands apart from Latin letters and figures before it."""
+    return f"{text} " if text[-1:].isascii() else text
+
+
+def _space_before(text: str) -> str:
+    """And from those after it."""
+    return f" {text}" if text[:1].isascii() else text

@@ -14,9 +14,10 @@ MoshaError
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mosha.core.errors import MoshaError
+from mosha.core.language import is_known, phrase
 
 __all__ = [
     "BadRequest",
@@ -35,6 +36,12 @@ class ServerError(MoshaError):
     """The root of what the server itself refuses."""
 
     status: ClassVar[int] = 500
+
+    def _fields(self) -> dict[str, Any]:
+        """What a sentence names; the state of a thing in words, where programs get its name."""
+        fields = super()._fields()
+        code = f"server.state_{str(fields.get('state', '')).replace(' ', '_')}"
+        return fields | {"state": phrase(code)} if is_known(code) else fields
 
 
 class NotFound(ServerError):

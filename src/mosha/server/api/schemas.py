@@ -29,6 +29,7 @@ __all__ = [
 Schema = dict[str, Any]
 DEEPEST = 64
 LARGEST = 2**63
+_TELLING = 1e12  # a bound above it says nothing to anybody
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float),
@@ -204,7 +205,8 @@ def _check_number(value: float, schema: Schema, place: str) -> None:
     if wrong or (high is not None and value > high):
         bounds = [phrase("server.at_least", least=low)] if low is not None else []
         bounds += [phrase("server.above", above=above)] if above is not None else []
-        bounds += [phrase("server.at_most", most=high)] if high is not None else []
+        if high is not None and (high < _TELLING or not bounds):
+            bounds.append(phrase("server.at_most", most=high))
         expected = phrase("server.both", parts=bounds)
         raise BadRequest("server.field_wrong", parameter=place, expected=expected)
 

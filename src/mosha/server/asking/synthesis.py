@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import MoshaError
-from mosha.core.language import phrase_to_dict
+from mosha.core.language import phrase, phrase_to_dict
 from mosha.server.asking.answers import LEVELS, plain_number
 from mosha.server.errors import BadRequest
 from mosha.synth import Synthetic, ask_synthesis
@@ -36,10 +36,11 @@ def build_synthesis(table: Table, said: object) -> SynthesisQuestion:
         if name not in _OPTIONS:
             raise BadRequest("server.field_unknown", parameter=f"plan.synthesize.{name}"[:200])
         if not isinstance(value, _OPTIONS[name]) or isinstance(value, bool):
-            expected = _OPTIONS[name].__name__
-            raise BadRequest("server.field_wrong", parameter=f"plan.synthesize.{name}", expected=expected)
+            kind = _OPTIONS[name].__name__
+            raise BadRequest("server.field_wrong", parameter=f"plan.synthesize.{name}", expected=kind)
     if said.get("rows", 1) > MOST_ROWS:
-        raise BadRequest("server.field_wrong", parameter="plan.synthesize.rows", expected=f"<= {MOST_ROWS}")
+        expected = phrase("server.at_most_rows", most=MOST_ROWS)
+        raise BadRequest("server.field_wrong", parameter="plan.synthesize.rows", expected=expected)
     options: dict[str, Any] = dict(said)
     try:
         if "between" in options:

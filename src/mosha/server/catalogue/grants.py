@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from mosha.core.errors import LedgerError, UnknownAccount
+from mosha.core.language import phrase
 from mosha.ledger import Ledger, LedgerAccount
-from mosha.server.catalogue.datasets import LIMITS, find_dataset
+from mosha.server.catalogue.datasets import LIMITS, declaration_of, find_dataset
 from mosha.server.clock import END_OF_TIME, as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.people.permissions import Principal
@@ -56,6 +57,8 @@ def make_grant(
     limits = {part: said[part] for part in ("epsilon", "delta", "rho", "mu") if said.get(part) is not None}
     if not limits:
         raise BadRequest("server.one_of", names="epsilon, rho, mu")
+    if _end_of(said["expires"]) <= datetime.now(UTC).isoformat():
+        raise BadRequest("server.field_wrong", parameter="expires", expected=phrase("server.a_day_to_come"))
     day = said.get("limit_per_day")
     if holder["kind"] == "agent" and not day:
         raise BadRequest("server.field_missing", parameter="limit_per_day")
@@ -251,6 +254,8 @@ def add_block(database: Database, ledger: Ledger, dataset: str, said: Mapping[st
     row = find_dataset(database, dataset)
     if row["state"] != "open":
         raise Conflict("server.dataset_closed", state=row["state"])
+    kept, _ = declaration_of(database, dataset, row["version"])
+    _check_range(kept, said["condition"])
     limits = {part: said[part] for part in LIMITS if said.get(part) is not None}
     account = ledger.account(row["account"]).block(said["name"], **limits)
     with database.transaction() as transaction:
@@ -261,6 +266,43 @@ def add_block(database: Database, ledger: Ledger, dataset: str, said: Mapping[st
             *(dataset, said["name"], json.dumps(said["condition"]), account.name, now()),
         )
     ledger.note("block/opened", {"dataset": dataset, "block": said["name"], "by": author}, about=account)
+
+
+def _check_range(kept: Mapping[str, Any], condition: Mapping[str, Any]) -> None:
+    """Refuse a part of the data that a question about it could not be asked of, or that holds nothing."""
+    column = kept.get("columns", {}).get(condition["column"])
+    if column is None:
+        raise BadRequest("server.field_unknown", parameter="condition.column")
+    kind, parts = str(column.get("type", "text")), [p for p in ("equals", "from", "until") if p in condition]
+    ends = [_read_end(condition[part], kind, f"condition.{part}") for part in parts]
+    if not ends:
+        raise BadRequest("server.one_of", parameter="condition.from", names="equals, from, until")
+    if "from" in condition and "until" in condition and not ends[-2] < ends[-1]:
+        raise BadRequest("server.field_wrong", parameter="condition.until", expected=phrase("server.after_from"))
+
+
+def _read_end(value: Any, kind: str, parameter: str) -> Any:
+    """A value as its column compares it."""
+    wanted = {
+        "date": "a_day",
+        "timestamp": "a_day",
+        "instant": "a_day",
+        "text": "kind_string",
+        "boolean": "kind_boolean",
+    }
+    try:
+        if kind == "date":
+            return date.fromisoformat(value)
+        if kind in ("timestamp", "instant"):
+            return datetime.fromisoformat(value)
+        fits = isinstance(value, bool) if kind == "boolean" else not isinstance(value, bool)
+        if fits and isinstance(value, str if kind == "text" else int | float):
+            return value
+    except (TypeError, ValueError):
+        pass
+    raise BadRequest(
+        "server.field_wrong", parameter=parameter, expected=phrase(f"server.{wanted.get(kind, 'a_number')}")
+    )
 
 
 def describe_grant(row: Row, ledger: Ledger | None = None) -> dict[str, Any]:

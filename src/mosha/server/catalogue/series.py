@@ -82,9 +82,9 @@ def _stream(database: Database, ledger: Ledger, row: Mapping[str, Any]) -> Any:
     if content["measure"] == "count":
         return streams.counter(**options)
     declared = kept["columns"].get(column) or {}
-    needed = "between" if content["measure"] == "sum" else "keys"
+    needed, meant = ("between", "a_ranged_column") if content["measure"] == "sum" else ("keys", "a_listed_column")
     if not isinstance(declared, Mapping) or needed not in declared:
-        raise BadRequest("server.field_wrong", parameter="column", expected=needed)
+        raise BadRequest("server.field_wrong", parameter="column", expected=phrase(f"server.{meant}"))
     if content["measure"] == "sum":
         return streams.total(between=tuple(declared["between"]), column=column, **options)
     return streams.histogram(keys=declared["keys"], column=column, **options)

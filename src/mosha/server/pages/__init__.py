@@ -11,12 +11,12 @@ from mosha.core.names.lazy import keep_public_names
 from mosha.server.errors import NotFound
 from mosha.server.pages import (
     agents,
+    answers,
     asking,
     book,
     catalogue,
     declaring,
     entrance,
-    exploring,
     oidc,
     people,
     plans,
@@ -38,12 +38,12 @@ def page_routes(service: Service) -> list[Any]:
         people,
         agents,
         asking,
+        answers,
         plans,
         series,
         declaring,
         catalogue,
         book,
-        exploring,
         public,
         surveys,
     )

@@ -24,6 +24,24 @@ _TOPICS = (
     *("principal/made", "series/opened", "survey/opened", "training/ended", "training/reserved"),
     *("webhook/deleted", "webhook/made"),
 )
+_NUMBERS = ("grant", "request", "training")
+_ORDER = (
+    *(
+        "verdict",
+        "to",
+        "name",
+        "dataset",
+        "version",
+        "series",
+        "survey",
+        "block",
+        "slug",
+        "expires",
+        "reason",
+        "author",
+    ),
+    *("countersigned_by", "by", "on_the_word_of", *_NUMBERS),
+)
 
 
 def show_review(visit: Visit) -> Response:
@@ -123,15 +141,16 @@ def _line(entry: Data, graphs: frozenset[str]) -> Data:
     content = entry["content"]
     line: Data = {part: entry[part] for part in ("sequence", "at", "kind", "hash")} | {"words": ""}
     if entry["kind"] == "pay":
-        line["words"] = str(content.get("name") or "")
         line["accounts"] = [charge["account"] for charge in content.get("charges", ())]
         is_graph = any(account.split("/")[0] in graphs for account in line["accounts"])
-        line["what"] = _what(str(content.get("key") or ""), str(content.get("name") or ""), is_graph=is_graph)
+        key, name = str(content.get("key") or ""), str(content.get("name") or "")
+        line["what"] = _what(key, name, is_graph=is_graph)
+        line["words"] = _name_paid(line["what"], key, name)
     elif entry["kind"] == "note":
         said = content.get("content") or {}
         line["topic"] = content.get("topic", "")
         shown = {key: value for key, value in said.items() if isinstance(value, str | int | float) and key != "sha256"}
-        line["said"] = [(key, value) for key, value in shown.items() if key != "fingerprint"]
+        line["said"] = [(key, shown[key]) for key in sorted(shown, key=_place_said) if key != "fingerprint"]
     elif entry["kind"] == "open":
         line["words"] = str(content.get("name", ""))
     elif entry["kind"] == "release":
@@ -165,6 +184,18 @@ def _what(key: str, name: str, *, is_graph: bool) -> str:
     if is_graph:
         return "graph"
     return "question" if key.startswith("request ") else "series"
+
+
+def _name_paid(what: str, key: str, name: str) -> str:
+    """What people call that which was paid for; names that only programs know are left out."""
+    if what == "series":
+        return key.removeprefix("series ").partition(" ")[0] if key.startswith("series ") else ""
+    return name.removeprefix("training ") if what in ("question", "training") else ""
+
+
+def _place_said(key: str) -> int:
+    """A decision is told as people tell it: what, to whom, until when, by whom; numbers of things come last."""
+    return _ORDER.index(key) if key in _ORDER else len(_ORDER) - len(_NUMBERS)
 
 
 def export(visit: Visit) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.language import phrase
@@ -39,7 +40,7 @@ class Built:
             return cls("average" if numeric else "count", numeric[0] if numeric else "", tuple(grouping[:1]))
         names = {column["name"] for column in columns}
         rows = zip(visit.all_of("column_of"), visit.all_of("test"), visit.all_of("value"), strict=False)
-        where = [(c, test, value.strip()) for c, test, value in rows if c in names and test in TESTS and value.strip()]
+        where = [(c, test, value.strip()) for c, test, value in rows if c in names and test in TESTS]
         measure = visit.read_field("measure")
         return cls(
             measure if measure in MEASURES else "count",
@@ -59,20 +60,32 @@ def _quote(name: str) -> str:
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
-def _literal(value: str, kind: str, name: str) -> str:
+def _literal(value: str, column: dict[str, Any]) -> str:
+    """A value as SQL has it; refused where the column cannot hold it, for then it would only be paid for."""
+    kind, name, listed = column.get("type", "text"), column["name"], column.get("keys")
+    if not value:
+        raise BadRequest("server.field_missing", parameter=f"where.{name}")
+    if listed and value not in map(str, listed):
+        expected = phrase("server.either", parts=[str(key) for key in listed[:20]])
+        raise BadRequest("server.field_wrong", parameter=f"where.{name}", expected=expected)
     if kind in ("integer", "real", "decimal"):
         if not re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", value):
             raise BadRequest("server.field_wrong", parameter=f"where.{name}", expected=phrase("server.a_number"))
         return value
     if kind == "boolean":
         return "TRUE" if value.lower() in ("true", "1", "yes") else "FALSE"
+    if kind in ("date", "timestamp"):
+        try:
+            (date if kind == "date" else datetime).fromisoformat(value)
+        except ValueError:
+            raise BadRequest("server.field_wrong", parameter=f"where.{name}", expected=phrase("server.a_day")) from None
     text = "'" + value.replace("'", "''") + "'"
     return f"DATE {text}" if kind == "date" else text
 
 
 def build_sql(table: str, built: Built, columns: Sequence[dict[str, Any]]) -> str:
     """The question as SQL."""
-    kinds = {column["name"]: column.get("type", "text") for column in columns}
+    known = {column["name"]: column for column in columns}
     person = next((column["name"] for column in columns if column.get("unit")), None)
     if built.measure in _FUNCTIONS:
         if not built.column:
@@ -83,7 +96,7 @@ def build_sql(table: str, built: Built, columns: Sequence[dict[str, Any]]) -> st
     else:
         measured = "COUNT(*) AS n"
     lines = ["SELECT " + ", ".join([*map(_quote, built.by), measured]), f"FROM {_quote(table)}"]
-    tests = [f"{_quote(name)} {TESTS[test]} {_literal(value, kinds[name], name)}" for name, test, value in built.where]
+    tests = [f"{_quote(name)} {TESTS[test]} {_literal(value, known[name])}" for name, test, value in built.where]
     if tests:
         lines.append("WHERE " + " AND ".join(tests))
     if built.by:

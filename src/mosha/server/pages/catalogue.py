@@ -15,6 +15,8 @@ from mosha.server.pages.site import PAGE, Data, Visit, check_name
 
 __all__ = ["ROUTES", "show_dataset"]
 
+_TEXTS = ("text", "date", "timestamp", "instant")
+
 
 def list_all(visit: Visit) -> Response:
     found = visit.do("listDatasets", query={"limit": PAGE, "after": visit.read_field("after")[:300]})
@@ -105,9 +107,11 @@ def _read_budget(visit: Visit) -> Data | None:
 def add_block(visit: Visit) -> Response:
     """Open a block of the data, such as a year: rows whose column lies from one value up to another."""
     condition: Data = {"column": visit.read_field("column").strip()}
+    declared = visit.do("readDataset", path={"dataset": visit.path["dataset"]})["declaration"].get("columns", ())
+    kinds = {column["name"]: column.get("type", "text") for column in declared}
     for part in ("from", "until"):
         if (said := visit.read_field(part).strip()) != "":
-            condition[part] = float(said) if said.replace(".", "", 1).isdecimal() else said
+            condition[part] = said if kinds.get(condition["column"]) in _TEXTS else visit.number(part)
     body: Data = {"name": visit.read_field("name").strip(), "condition": condition}
     for part in ("epsilon", "delta"):
         if (value := visit.number(part)) is not None:

@@ -104,7 +104,7 @@ def _ticks(low: float, high: float, *, logarithmic: bool) -> list[float]:
     step = 10 ** math.floor(math.log10(rough))
     step *= next(factor for factor in (1, 2, 5, 10) if step * factor >= rough)
     first = math.ceil(low / step)
-    return [step * place for place in range(first, math.floor(high / step + 1e-9) + 1)]
+    return [step * place for place in range(first, math.floor(high / step + 1e-3) + 1)]
 
 
 def _write_tick(tick: float) -> str:
@@ -120,8 +120,10 @@ def curves(
     log_x: bool = False,
     log_y: bool = False,
     top: float | None = None,
+    wide: bool = False,
 ) -> Markup:
     """Lines over a pair of axes; a line is a name and its points. Names stand in a legend of the page."""
+    right = 926 if wide else 452
     points = [point for _, line in lines for point in line if all(map(math.isfinite, point))]
     if not points:
         return Markup("")
@@ -129,23 +131,23 @@ def curves(
     x0, x1 = min(xs), max(xs)
     y0, y1 = (min(ys) if log_y else min(0.0, *ys)), top or max(ys)
     y1 = y1 if y1 > y0 else y0 + 1
-    place_x = _scale(x0, x1, 52, 452, logarithmic=log_x)
+    place_x = _scale(x0, x1, 52, right, logarithmic=log_x)
     place_y = _scale(y0, y1, 216, 36, logarithmic=log_y)
     body = ""
     for tick in _ticks(y0, y1, logarithmic=log_y):
         y = place_y(tick)
-        body += f'<line class="grid" x1="52" x2="452" y1="{y:.1f}" y2="{y:.1f}"/>'
+        body += f'<line class="grid" x1="52" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
         body += f'<text class="tick" x="46" y="{y + 4:.1f}" text-anchor="end">{_write_tick(tick)}</text>'
     for tick in _ticks(x0, x1, logarithmic=log_x):
         body += f'<text class="tick" x="{place_x(tick):.1f}" y="234" text-anchor="middle">{_write_tick(tick)}</text>'
-    body += f'<text class="label" x="470" y="256" text-anchor="end">{escape(across)}</text>'
+    body += f'<text class="label" x="{right + 18}" y="256" text-anchor="end">{escape(across)}</text>'
     body += f'<text class="label" x="4" y="14">{escape(up)}</text>'
     for number, (name, line) in enumerate(lines):
         shown = [(x, y) for x, y in line if math.isfinite(x) and math.isfinite(y) and (y > 0 or not log_y)]
         steps = "L".join(f"{place_x(x):.1f} {place_y(y):.1f}" for x, y in shown)
         if steps:
             body += f'<path class="line line-{number}" d="M{steps}"><title>{escape(name)}</title></path>'
-    return _svg(body, view="0 0 474 264", kind="curves", title=title)
+    return _svg(body, view=f"0 0 {right + 22} 264", kind="curves wide-only" if wide else "curves", title=title)
 
 
 def key(number: int) -> Markup:

@@ -25,18 +25,33 @@ _MARKS = Markup(' aria-invalid="true" aria-describedby="{}" autofocus')
 _LABELS = {
     "approve_above": "approve_above",
     "at_most": "register_at_most",
-    "column": "of_column",
+    "by": "for_each",
+    "column": "column",
+    "declaration": "register_json",
+    "delta": "word_delta",
+    "epsilon": "word_epsilon",
+    "from": "blocks_from",
     "expires": "grant_until",
     "head": "head_kept",
     "horizon": "series_horizon",
     "limit_per_day": "agents_day",
+    "max_degree": "graph_max_degree",
     "most_per_question": "most_per_question",
+    "name": "blocks_name",
+    "path": "register_source",
+    "price": "price",
     "principal": "grant_to",
     "purpose": "purpose",
     "reason": "reason",
-    "rows": "rows_guess",
+    "rows": "synthetic_rows",
+    "seed": "synthetic_seed",
     "slug": "publish_slug",
     "title": "publish_title",
+    "unit": "register_unit",
+    "until": "blocks_until",
+    "url": "register_source",
+    "values": "value",
+    "vertices": "register_vertices",
     "within": "within",
 }
 
@@ -52,7 +67,9 @@ def _name_field(parameter: str, language: Language) -> str:
     """What people see above a field: its label, where the API has another name for it."""
     last = parameter.rsplit(".", maxsplit=1)[-1]
     code, name = _LABELS.get(last, ""), last
-    if parameter.startswith("where."):
+    if parameter == "price.epsilon":
+        code = "price_epsilon"
+    elif parameter.startswith("where."):
         code, name = "condition_on", parameter.removeprefix("where.")
     elif parameter.startswith("declaration.columns."):
         code, name = "column_named", parameter.split(".")[2]
@@ -64,8 +81,9 @@ def describe_field(error: Exception, language: Language) -> dict[str, str]:
     beside = _BESIDE_BY_CODE.get(str(error.code)) if isinstance(error, ServerError) else None
     if beside is None or not isinstance(error, ServerError) or not error.parameter:
         return {}
-    said = {**error.public, "parameter": _name_field(error.parameter, language)}
-    return {"detail": say(str(error.code), language, **said), "beside": say(f"console.{beside}", language, **said)}
+    said = say(f"console.{beside}", language, **error.public)
+    label = _name_field(error.parameter, language)
+    return {"detail": say("console.beside_label", language, label=label, said=said), "beside": said}
 
 
 def read_form(kind: str, body: bytes) -> list[tuple[str, str]]:

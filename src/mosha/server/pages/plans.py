@@ -21,7 +21,7 @@ _NEEDS = {"stars": "leaves", "seeds": "k"}
 def show_graph(visit: Visit, refused: Data | None = None) -> Response:
     """The page of a graph: what is asked, the price, the error bar before it is paid."""
     verb = visit.read_field("graph", "edges")
-    options = {_NEEDS[verb]: int(visit.number("number") or 2)} if verb in _NEEDS else {}
+    options = {_NEEDS[verb]: int(_number_or(visit, "number", 2.0))} if verb in _NEEDS else {}
     plan: Data = {"graph": verb, "options": options}
     if visit.form:
         plan = _read_plan(visit)
@@ -85,7 +85,7 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
         preview=preview,
         problem=problem,
         rows=[] if preview is None else forecast_rows(preview["forecast"]),
-        ways=[],
+        ways=_ways(visit, preview),
         rest=_find_rest(visit, payer := choose_payer(visit, payers), price["epsilon"]),
         span=None,
         nearest="",
@@ -101,11 +101,20 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
 def _find_rest(visit: Visit, payer: Data | None, wanted: float) -> Data | None:
     """The same for what is left, one click away."""
     epsilon = find_rest(payer, wanted)
-    if epsilon is None:
-        return None
+    return None if epsilon is None else {"epsilon": epsilon, "link": _change_price(visit, epsilon)}
+
+
+def _ways(visit: Visit, preview: Data | None) -> list[Data]:
+    """What half and double the price would give, each one click away; a whole table has no one bar."""
+    if preview is None or preview["kind"] == "synthetic":
+        return []
+    prices = [(way["price"].get("epsilon"), way["widest"]) for way in preview["alternatives"]]
+    return [{"widest": bars, "link": _change_price(visit, price)} for price, bars in prices if price and bars]
+
+
+def _change_price(visit: Visit, epsilon: float) -> str:
     kept = [(key, value) for key, value in visit.query if key != "epsilon"]
-    link = f"{visit.request.url.path}?{urlencode([*kept, ('epsilon', f'{epsilon:.6g}')])}"
-    return {"epsilon": epsilon, "link": link}
+    return f"{visit.request.url.path}?{urlencode([*kept, ('epsilon', f'{epsilon:.6g}')])}"
 
 
 def ask(visit: Visit) -> Response:

@@ -1,4 +1,7 @@
-"""What everybody may read, without signing in: published answers with their error bars and their promise."""
+"""What everybody may read, without signing in: published answers with error bars and promise; and Explore.
+
+Explore has knobs, pictures and tables without data: its numbers are lessons of the API.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,15 @@ import math
 
 from starlette.responses import Response
 
-from mosha.server.asking.answers import to_csv
-from mosha.server.pages.asking import table_of
-from mosha.server.pages.site import PAGE, Visit
+from mosha.server.api.lessons import DELTA, KNOBS, LESSONS
+from mosha.server.asking.answers import notes_in, to_csv
+from mosha.server.pages.answers import table_of
+from mosha.server.pages.site import PAGE, Data, Visit
 
 __all__ = ["ROUTES"]
+
+_SLOW = ("models", "training")  # a plan is searched: that may take a second, and must not keep the others waiting
+_PARTS = ("quick", *_SLOW)
 
 
 def list_public(visit: Visit) -> Response:
@@ -32,7 +39,8 @@ def show_public(visit: Visit) -> Response:
     shown = table_of(found["answer"], "0.95")
     factor = None if epsilon is None else math.exp(min(epsilon, 50.0))
     unit = found["answer"]["receipt"]["unit"]["unit"]
-    return visit.render("publication.html", found=found, shown=shown, factor=factor, unit=unit)
+    notes = notes_in(found["answer"], visit.language)
+    return visit.render("publication.html", found=found, shown=shown, factor=factor, unit=unit, notes=notes)
 
 
 def download_csv(visit: Visit) -> Response:
@@ -41,7 +49,26 @@ def download_csv(visit: Visit) -> Response:
     return Response(to_csv(found["answer"]).encode(), 200, headers, "text/csv; charset=utf-8")
 
 
+def explore(visit: Visit) -> Response:
+    """All lessons; or one part of them, where the page asks for what is quick first and for the rest afterwards."""
+    places = {}
+    for name, (values, first) in KNOBS.items():
+        said = visit.read_field(name)
+        places[name] = min(int(said), len(values) - 1) if said.isdecimal() and len(said) < 5 else first
+    chosen = {name: KNOBS[name][0][place] for name, place in places.items()}
+    wanted = visit.read_field("part")
+    parts = (wanted,) if wanted in _PARTS else _PARTS
+    found: Data = {}
+    for name, knobs in LESSONS.items():
+        if (name if name in _SLOW else "quick") in parts:
+            query = {knob: chosen[knob] for knob in knobs}
+            found[name] = visit.do("readLesson", path={"lesson": name}, query=query)["numbers"]
+    last = {name: len(values) - 1 for name, (values, _) in KNOBS.items()}
+    return visit.render("explore.html", places=places, chosen=chosen, last=last, delta=DELTA, parts=parts, **found)
+
+
 ROUTES = (
+    ("GET", "/explore", explore),
     ("GET", "/public", list_public),
     ("GET", "/public/{slug}", show_public),
     ("GET", "/public/{slug}/answer.csv", download_csv),

@@ -6,6 +6,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+from mosha.core.errors import BudgetExceeded
+from mosha.server.errors import Conflict
 from mosha.server.pages.catalogue import show_dataset
 from mosha.server.pages.site import Data, Visit
 
@@ -41,7 +43,10 @@ def create(visit: Visit) -> Response:
     body |= {"dataset": visit.path["dataset"], "measure": visit.read_field("measure", "count")}
     body |= {"horizon": int(visit.number("horizon") or 0), "epsilon": visit.number("epsilon") or 0.0}
     body["shows"] = "running" if visit.read_field("shows") == "running" else "instant"
-    made = visit.do("createSeries", body=body)
+    try:
+        made = visit.do("createSeries", body=body)
+    except BudgetExceeded:
+        raise Conflict("server.not_enough_left", parameter="epsilon", spent="nothing") from None
     return visit.go(f"/series/{made['name']}")
 
 

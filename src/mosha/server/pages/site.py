@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -54,7 +54,7 @@ def _templates() -> Environment:
     )
     found.globals |= {"charts": charts, "exp": lambda value: math.exp(min(value, 700.0)), "visit_menu": _menu}
     found.filters |= {"plain": write_plainly, "percent": percent, "day": lambda text: str(text)[:10], "clock": _clock}
-    found.filters["soft"] = _soften
+    found.filters |= {"soft": _soften, "column": write_column}
     return found
 
 
@@ -109,6 +109,24 @@ def _write_size(size: float, bar: float | None) -> str:
     digits = max(0, 2 - math.floor(math.log10(size))) if size else 0
     text = f"{size:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def write_column(values: Sequence[float | None]) -> list[str]:
+    """Numbers that stand below each other, with their points below each other too.
+
+    >>> write_column([0.4, 1, 0.55]), write_column([5.99, 138, None]), write_column([1e-5, 2])
+    (['0.40', '1.00', '0.55'], ['6.0', '138.0', '–'], ['10⁻⁵', '2'])
+    """
+    plain = [write_plainly(value) for value in values]
+    sizes = [abs(value) for value in values if value]
+    if not sizes or not all(math.isfinite(size) and size < 1e9 for size in sizes):
+        return plain
+    most = 4 if max(sizes) < 1 else max(0, 2 - math.floor(math.log10(max(sizes)) / 2))
+    digits = min(most, max(len(text.partition(".")[2]) for text in plain))
+    if min(sizes) < 10.0**-digits:
+        return plain
+    shown = (text if value is None else f"{value:,.{digits}f}" for value, text in zip(values, plain, strict=True))
+    return [text.replace("-", "−") for text in shown]  # noqa: RUF001  (a minus as wide as the figures)
 
 
 def _write_power(value: float) -> str:
@@ -245,6 +263,8 @@ def check_name(visit: Visit, field_name: str) -> str:
     Only those who see everybody's names come this far.
     """
     name = visit.read_field(field_name).strip()
+    if not name:
+        raise BadRequest("server.field_missing", parameter=field_name)
     found = "SELECT 1 AS found FROM principals WHERE name = ? OR id = ?"
     if visit.may("principal.list") and visit.service.database.row(found, name, name) is None:
         raise BadRequest("server.nobody", parameter=field_name, name=name)

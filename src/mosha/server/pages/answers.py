@@ -1,0 +1,210 @@
+"""Answers: what was asked and what came of it, as a page and as files; free to read again."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from importlib.util import find_spec
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from mosha.server.asking.answers import notes_in
+from mosha.server.asking.requests import request_id
+from mosha.server.errors import NotFound
+from mosha.server.pages import charts
+from mosha.server.pages.asking import link_question, name_delta, write_body
+from mosha.server.pages.paying import write_key
+from mosha.server.pages.site import PAGE, Data, Visit, write_plainly
+from mosha.server.people.principals import find_principal
+
+__all__ = ["ROUTES", "table_of"]
+
+
+def _find_key(found: Data) -> tuple[str | None, Data]:
+    """The key under which a request was made on these pages, and what it said about its payer; None for others."""
+    block = {"block": found["block"]} if found["block"] else {}
+    for paid in (block, block | {"grant": found["grant"]}):
+        body = write_body(found["dataset"], found["question"].get("sql", ""), {"epsilon": 0.0}, paid, found["purpose"])
+        for turn in range(20):
+            key = write_key(body | {"price": found["price"]}, turn)
+            if request_id(found["principal"], key) == found["id"]:
+                return key, paid
+    return None, block
+
+
+def list_mine(visit: Visit) -> Response:
+    found = visit.do("listRequests", query={"mine": "true", "limit": PAGE} | visit.read_place())
+    more = found["next"] if len(found["requests"]) == PAGE else None
+    return visit.render("requests.html", found=found["requests"], more=more)
+
+
+def show_request(visit: Visit) -> Response:
+    found = visit.do("readRequest", path=visit.path)
+    level = visit.read_field("confidence", "0.95")
+    answer = found.get("answer")
+    shown = None if not answer else table_of(answer, level if level in answer["errors"] else "0.95")
+    sql = found["question"].get("sql", "")
+    mine = found["principal"] == visit.principal.id
+    return visit.render(
+        "request.html",
+        found=found,
+        shown=shown,
+        notes=notes_in(answer, visit.language) if answer else [],
+        sql=sql,
+        mine=mine,
+        arrow=find_spec("pyarrow") is not None,
+        png=find_spec("matplotlib") is not None,
+        asker=find_principal(visit.service.database, found["principal"])["name"],
+        again=_ask_similarly(found),
+        factor=math.exp(min(50.0, found["price"].get("epsilon", found["cost"]))),
+    )
+
+
+def _ask_similarly(found: Data) -> str:
+    """The page on which a question was asked, filled in as it was."""
+    question, price = found["question"], found["price"]
+    if question.get("sql"):
+        return link_question(found["dataset"], question["sql"], price, _find_key(found)[1])
+    plan = question.get("plan", {})
+    if "graph" in plan:
+        options = plan.get("options") or {}
+        typed = {"graph": plan["graph"], "number": options.get("leaves", options.get("k"))}
+    elif "synthesize" in plan:
+        typed = {"columns": plan["synthesize"].get("columns", ()), "rows": plan["synthesize"].get("rows")}
+        typed["delta"] = price.get("delta")
+    else:
+        return ""
+    typed["epsilon"] = price.get("epsilon")
+    words = urlencode({name: value for name, value in typed.items() if value is not None}, doseq=True)
+    return f"/ask/{found['dataset']}/{'graph' if 'graph' in plan else 'table'}?{words}"
+
+
+def table_of(answer: Data, level: str) -> Data:
+    """An answer as a page shows it: its groups, and for each number a value, a bar and the axis that they share."""
+    columns = answer["columns"]
+    keys = [place for place, column in enumerate(columns) if column["role"] == "key"]
+    numbers = []
+    for place, column in enumerate(columns):
+        if column["role"] == "value":
+            values = [row[place] for row in answer["rows"]]
+            values = [value if isinstance(value, int | float) else None for value in values]
+            bars = answer["errors"][level][column["name"]]
+            axis, least = charts.axis(values, bars), _find_least(bars)
+            numbers.append({"name": column["name"], "values": values, "bars": bars, "axis": axis, "least": least})
+    groups = [[row[place] for place in keys] for row in answer["rows"]]
+    names = [columns[place]["name"] for place in keys]
+    numeric = [place for place in range(len(keys)) if any(isinstance(group[place], int | float) for group in groups)]
+    return {"keys": names, "groups": groups, "numeric": numeric, "numbers": numbers, "level": level} | {
+        "levels": list(answer["errors"])
+    }
+
+
+def _find_least(bars: list[float | None]) -> float | None:
+    """The bar that says how many digits a column has, where all are of one size; None where each says it for itself."""
+    sizes = [bar for bar in bars if bar is not None and math.isfinite(bar) and bar > 0]
+    return min(sizes) if sizes and max(sizes) <= 10 * min(sizes) else None
+
+
+def _first_number(visit: Visit) -> tuple[Data, Data]:
+    """An answer as a page shows it, and the number of it that is drawn."""
+    shown = table_of(visit.do("readAnswer", path=visit.path), "0.95")
+    if not shown["numbers"]:
+        raise NotFound("server.not_found")
+    number = shown["numbers"][0]
+    plan = visit.do("readRequest", path=visit.path)["question"].get("plan", {})
+    title = visit.say(f"graph_asks_{number['name']}") if plan.get("graph") == number["name"] else number["name"]
+    return shown, number | {"name": title}
+
+
+def download_png(visit: Visit) -> Response:
+    """The same picture as points, drawn as the library draws (extra `plot`)."""
+    from mosha.pictures.grouped import draw_groups  # noqa: PLC0415  (a guest that not every server has)
+
+    shown, number = _first_number(visit)
+    keys = {name: [group[place] for group in shown["groups"]] for place, name in enumerate(shown["keys"])}
+    bars = None if any(bar is None for bar in number["bars"]) else number["bars"]
+    values = [math.nan if value is None else value for value in number["values"]]
+    name, note = number["name"], visit.say("picture_note", level="95")
+    figure = draw_groups(keys, {name: values}, {name: bars}, notes={name: ""}, footer=note)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=150)
+    return _file(out.getvalue(), "image/png", f"{visit.path['request']}.png")
+
+
+def download_chart(visit: Visit) -> Response:
+    """The first number of an answer as a picture."""
+    shown, number = _first_number(visit)
+    labels = [" · ".join(write_plainly(part) for part in group) or number["name"] for group in shown["groups"]]
+    note = visit.say("picture_note", level="95")
+    drawn = charts.picture(number["name"], labels, number["values"], number["bars"], note)
+    return _file(drawn, "image/svg+xml", f"{visit.path['request']}.svg")
+
+
+def download_notebook(visit: Visit) -> Response:
+    """A notebook that asks the same again, from Python, under the same key: it gives this answer and costs nothing."""
+    found = visit.do("readRequest", path=visit.path)
+    sql, price = found["question"].get("sql", ""), found["price"]
+    server = str(visit.request.base_url).rstrip("/")
+    lines = [
+        "import os",
+        "",
+        "import mosha",
+        "",
+        f'lab = mosha.connect_to({server!r}, token=os.environ["MOSHA_TOKEN"])',
+    ]
+    key, paid = _find_key(found)
+    said = (
+        {"epsilon": price.get("epsilon")}
+        | name_delta(price)
+        | {"key": key}
+        | paid
+        | ({"purpose": found["purpose"]} if found["purpose"] else {})
+    )
+    words = ", ".join(f"{part}={value!r}" for part, value in said.items())
+    lines += [f"answer = lab.query({sql!r}, {words})", "answer"]
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "id": "what", "source": visit.say("notebook_words")},
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "id": "ask",
+            "source": "\n".join(lines),
+            "outputs": [],
+            "execution_count": None,
+        },
+    ]
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    return _file(json.dumps(book, ensure_ascii=False, indent=1), "application/x-ipynb+json", f"{found['id']}.ipynb")
+
+
+def _file(content: str | bytes, media: str, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return Response(content.encode() if isinstance(content, str) else content, 200, headers, media)
+
+
+def withdraw(visit: Visit) -> Response:
+    visit.do("withdrawRequest", path=visit.path)
+    return visit.go(f"/requests/{visit.path['request']}")
+
+
+def propose(visit: Visit) -> Response:
+    body = {
+        "request": visit.path["request"],
+        "slug": visit.read_field("slug").strip(),
+        "title": visit.read_field("title").strip(),
+    }
+    visit.do("proposePublication", body=body)
+    return visit.go(f"/requests/{visit.path['request']}?proposed=1")
+
+
+ROUTES = (
+    ("GET", "/requests", list_mine),
+    ("GET", "/requests/{request}", show_request),
+    ("GET", "/requests/{request}/chart.svg", download_chart),
+    ("GET", "/requests/{request}/chart.png", download_png),
+    ("GET", "/requests/{request}/notebook.ipynb", download_notebook),
+    ("POST", "/requests/{request}/withdraw", withdraw, show_request),
+    ("POST", "/requests/{request}/publication", propose, show_request),
+)
