@@ -7,8 +7,8 @@ of tables, and its noise is scaled until the Gaussians together make epsilon 1 b
 SmartNoise has no keys between tables: it reads a table for each question, joined and filtered before, in thousands
 where it refuses large numbers. All have the limit of rows under which their error is least, found by trying on the
 data itself: more than anybody may do. Beside it, without a bar: Mosha where no limit is told, which the peers cannot do
-without. An error is the sum of what the cells of a column are off over the sum of what they are, averaged over columns
-and runs. The bar is half of the peer's error.
+without. An error is the sum of what the cells of a column are off, with all their digits, over the sum of what they are, averaged
+over columns and runs. The bar is half of the peer's error.
 
 Half of SmartNoise's error is out of reach for question 4, whoever answers. With a limit of k rows one person moves a
 cell by k; noise that hides this has an expected size of at least k exp(epsilon / 2) / (exp(epsilon) - 1), 0.96 k at
@@ -257,7 +257,7 @@ def ask_mosha(place: str, exact: dict[int, Any], limits: Sequence[int | None], n
         who = {"key": "customer.c_custkey"} | ({} if limit is None else {"at_most": limit})
         shop = mosha.protect_database(place, schema=SCHEMA | {"persons": {"customer": who}}, account=account)
         releases = [shop.query(QUERIES[number], epsilon=EPSILON, delta=DELTA) for _ in range(RUNS[number])]
-        found = [find_error(number, exact[number], [[*row.values()] for row in release]) for release in releases]
+        found = [find_error(number, exact[number], [[*row.values()] for row in release.exact]) for release in releases]
         errors[limit] = float(np.mean(found))
     best = min(errors, key=lambda limit: errors[limit])
     return errors[best], "no limit" if best is None else f"{best} rows"
