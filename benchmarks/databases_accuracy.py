@@ -7,8 +7,8 @@ of tables, and its noise is scaled until the Gaussians together make epsilon 1 b
 SmartNoise has no keys between tables: it reads a table for each question, joined and filtered before, in thousands
 where it refuses large numbers. All have the limit of rows under which their error is least, found by trying on the
 data itself: more than anybody may do. Beside it, without a bar: Mosha where no limit is told, which the peers cannot do
-without. An error is the sum of what the cells of a column are off, with all their digits, over the sum of what they are, averaged
-over columns and runs. The bar is half of the peer's error.
+without. An error is the sum of what the cells of a column are off, with all their digits, over the sum of what they
+are, averaged over columns and runs. The bar is half of the peer's error.
 
 Half of SmartNoise's error is out of reach for question 4, whoever answers. With a limit of k rows one person moves a
 cell by k; noise that hides this has an expected size of at least k exp(epsilon / 2) / (exp(epsilon) - 1), 0.96 k at
