@@ -151,6 +151,24 @@ def test_a_mariadb_database_gives_the_same_answers(shop, mariadb_server):
         assert agree(url, shop, sql), sql
 
 
+def test_a_postgresql_database_gives_the_same_answers(shop, postgres_server):
+    import psycopg
+
+    kinds = {pa.int64(): "BIGINT", pa.string(): "TEXT", pa.float64(): "DOUBLE PRECISION", pa.date32(): "DATE"}
+    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE shop_of_many")
+    url = postgres_server.url("shop_of_many")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for name, table in shop.items():
+            columns = ", ".join(f"{field.name} {kinds[field.type]}" for field in table.schema)
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            with connection.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copy:
+                for row in table.to_pylist():
+                    copy.write_row(tuple(row.values()))
+    for sql in QUERIES[1::3]:
+        assert agree(url, shop, sql), sql
+
+
 def test_the_path_of_every_table_is_said(database):
     assert database.paths == {
         "customer": "customer.id",
