@@ -86,8 +86,10 @@ def test_the_form_reads_back_the_sql_that_it_writes(built):
 
 
 def test_a_value_in_the_form_cannot_become_sql():
-    built = builder.Built("count", "", (), (("ward", "is", "x' OR 1=1 --"),))
-    assert "'x'' OR 1=1 --'" in builder.build_sql("visits", built, COLUMNS)
+    built = builder.Built("count", "", (), (("note", "is", "x' OR 1=1 --"),))
+    assert "'x'' OR 1=1 --'" in builder.build_sql("visits", built, [*COLUMNS, {"name": "note", "type": "text"}])
+    with pytest.raises(Exception, match="ward"):
+        builder.build_sql("visits", builder.Built("count", "", (), (("ward", "is", "x' OR 1=1 --"),)), COLUMNS)
     with pytest.raises(Exception, match="days"):
         builder.build_sql("visits", builder.Built("count", "", (), (("days", "is", "1 OR 1=1"),)), COLUMNS)
 

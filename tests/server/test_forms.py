@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from mosha.core.language import phrase, translate
+from mosha.server.errors import Conflict
 from tests.server.house import BY_WARD, opened
 from tests.server.test_curator_pages import FIELDS, Visitor
 
@@ -39,13 +41,19 @@ FORMS = [
     ("wang", "/datasets/visits/grants", GRANT | {"epsilon": "-3"}, "epsilon"),
     ("wang", "/datasets/visits/grants", GRANT | {"delta": "tiny"}, "delta"),
     ("wang", "/datasets/visits/grants", GRANT | {"expires": "tomorrow"}, "expires"),
+    ("wang", "/datasets/visits/grants", GRANT | {"expires": "2020-01-01"}, "expires"),
+    ("wang", "/datasets/visits/grants", GRANT | {"principal": ""}, "principal"),
     ("wang", "/datasets/visits/grants", GRANT | {"approve_above": "-1"}, "approve_above"),
     ("wang", "/datasets/visits/blocks", BLOCK | {"name": "a year"}, "name"),
     ("wang", "/datasets/visits/blocks", BLOCK | {"epsilon": "-1"}, "epsilon"),
+    ("wang", "/datasets/visits/blocks", BLOCK | {"from": "spring"}, "from"),
+    ("wang", "/datasets/visits/blocks", BLOCK | {"until": "2025-01-01"}, "until"),
+    ("wang", "/datasets/visits/blocks", BLOCK | {"column": "days", "from": "nine"}, "from"),
     ("wang", "/datasets/visits/series", SERIES | {"name": "Every Week"}, "name"),
     ("wang", "/datasets/visits/series", SERIES | {"measure": "sum"}, "column"),
     ("wang", "/datasets/visits/series", SERIES | {"horizon": "0"}, "horizon"),
     ("wang", "/datasets/visits/series", SERIES | {"epsilon": "none"}, "epsilon"),
+    ("wang", "/datasets/visits/series", SERIES | {"epsilon": "500"}, "epsilon"),
     ("wang", "/datasets/visits/freeze", {"reason": " "}, "reason"),
     ("wang", "/datasets/visits/retire", {"reason": ""}, "reason"),
     ("wang", "/surveys", SURVEY | {"values": "yes"}, "values"),
@@ -62,6 +70,9 @@ ASKED = [
     ("/ask/visits", {"mode": "form", "measure": "average", "column": "days", "rows": "few"}, "rows"),
     ("/ask/visits", {"mode": "form", "measure": "average", "column": ""}, "column"),
     ("/ask/visits", {"mode": "form", "measure": "count", "column_of": "days", "test": "is", "value": "x"}, "value"),
+    ("/ask/visits", {"mode": "form", "measure": "count", "column_of": "days", "test": "is", "value": ""}, "value"),
+    ("/ask/visits", {"mode": "form", "measure": "count", "column_of": "ward", "test": "is", "value": "attic"}, "value"),
+    ("/ask/visits", {"mode": "form", "measure": "count", "column_of": "day", "test": "is", "value": "May"}, "value"),
     ("/ask/visits", {"mode": "sql", "sql": "SELECT days FROM visits", "epsilon": "0.1"}, "sql"),
     ("/ask/visits/table", {"epsilon": "much"}, "epsilon"),
     ("/ask/visits/table", {"delta": "tiny"}, "delta"),
@@ -115,6 +126,39 @@ def test_what_is_wrong_with_a_question_is_said_beside_its_field(place, address, 
     assert reply.status_code == 200
     check_page(reply.text, wrong, {wrong: typed[wrong]})
     assert place.service.ledger.head == before
+
+
+def test_groups_that_are_found_in_the_data_are_one_click_away(place):
+    visitor, sql = place.visitors["li"], "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
+    visitor.client.cookies.set("mosha-language", "en")
+    text = visitor.client.get("/ask/visits", params={"mode": "sql", "sql": sql, "epsilon": "0.02"}).text
+    check = re.search(r'href="(/ask/visits[?][^"]*delta=[^"]*)"', text)
+    assert "The values of age are not declared" in text
+    two = {"mode": "sql", "sql": "SELECT AVG(days) AS a, COUNT(*) AS n FROM visits", "epsilon": "0.02"}
+    assert "The form has no words" in visitor.client.get("/ask/visits", params=two).text
+    shown = visitor.client.get(check[1].replace("&amp;", "&")).text
+    assert "The groups are found in the data" in shown
+    assert 'name="delta" value="1' in shown
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        (
+            phrase("server.both", parts=[phrase("server.above", above=0), phrase("server.at_most", most=1e6)]),
+            "大于 0 且不大于 1,000,000",
+        ),
+        (phrase("server.either", parts=["ward", "days"]), "ward 或 days"),
+        (phrase("server.either", parts=[phrase("server.kind_string"), phrase("server.kind_number")]), "文本或数"),
+    ],
+)
+def test_what_is_expected_reads_well_in_chinese(expected, said):
+    assert translate(expected, "zh") == said
+
+
+def test_a_state_is_named_in_the_language_of_its_sentence():
+    assert "已冻结" in Conflict("server.dataset_closed", state="frozen").render("zh")
+    assert Conflict("server.dataset_closed", state="frozen").public == {"state": "frozen"}
 
 
 def test_a_form_that_is_right_marks_nothing(place):

@@ -121,7 +121,7 @@ def test_a_condition_is_named_as_people_see_it(place):
     li = Visitor(place, "li")
     wrong = {"mode": "form", "measure": "count", "column_of": "age", "test": "above", "value": "old"}
     page = li.client.get("/ask/visits", params=wrong).text
-    assert "The condition on age must be a number." in page
+    assert "“The condition on age”: This must be a number." in page
     assert "This must be a number." in page
     assert "where.age" not in re.sub(r"<[^>]*>", "", page)
 

@@ -56,6 +56,7 @@ _LABELS = {
 }
 
 
+_LABELED = "beside_label"
 _BESIDE_BY_CODE = {
     "server.field_missing": "beside_missing",
     "server.field_wrong": "beside_wrong",
@@ -83,7 +84,7 @@ def describe_field(error: Exception, language: Language) -> dict[str, str]:
         return {}
     said = say(f"console.{beside}", language, **error.public)
     label = _name_field(error.parameter, language)
-    return {"detail": say("console.beside_label", language, label=label, said=said), "beside": said}
+    return {"detail": say(f"console.{_LABELED}", language, label=label, said=said), "beside": said}
 
 
 def read_form(kind: str, body: bytes) -> list[tuple[str, str]]:
