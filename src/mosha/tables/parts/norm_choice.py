@@ -45,7 +45,7 @@ LITTLE = 2.0
 RARE = 1e-6
 """Laws that are less likely than this do not say how large a norm may be."""
 
-LIKELY = 0.97
+LIKELY = 0.975
 """How likely noise and what is cut stay within bars of 95%: some laws fit the tail worse than they seem to."""
 
 LEAST_SHARE = 0.01
@@ -227,7 +227,7 @@ class NormChoice:
         counts, scale = _join_last(noisy), float(self.scale)
         drawn = draw_people(counts, marks, scale, find_last(counts, marks, scale) or 0, generator)
         order = generator.permutation(len(drawn))  # draws stand in the order of their laws
-        share = ending.weight if ending.weight >= LIKELY else ending.weight / 2  # in doubt, the cautious side
+        share = ending.weight if ending.weight >= LIKELY else ending.weight / 4  # in doubt, the cautious side
         drawn[order[: round(share * len(drawn))]] = ending.people.reshape(-1, POINTS).sum(axis=1)
         return drawn
 
