@@ -132,7 +132,7 @@ def test_a_sentence_that_is_missing_or_lacks_a_field_is_its_code_and_no_error():
 
 def test_lists_are_joined_as_each_language_does():
     assert say("core.unknown_option", "en", parameter="x", options=["a", "b", "c"]) == "x must be a, b or c."
-    assert say("core.unknown_option", "zh", parameter="x", options=["a", "b", "c"]) == "x 只能是 a、b或 c。"
+    assert say("core.unknown_option", "zh", parameter="x", options=["a", "b", "c"]) == "x 只能是 a、b 或 c。"
     assert say("core.unknown_option", "en", parameter="x", options=["a"]) == "x must be a."
 
 
