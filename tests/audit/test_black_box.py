@@ -94,6 +94,30 @@ def test_an_error_that_only_one_world_raises_is_found():
     assert verdict.broken
 
 
+def test_what_never_answers_is_not_called_consistent():
+    """A question that failed in both worlds, run after run, passed for one that keeps its promise."""
+
+    def fails(rows):
+        raise KeyError("days")
+
+    with pytest.raises(InvalidParameter) as refused:
+        attack(fails, neighbors=([], [1]), claim=Pure(1), runs=500)
+    assert refused.value.code == "audit.never_answers"
+
+    def step(state, data, ask, rng):
+        raise KeyError("days")
+
+    with pytest.raises(InvalidParameter):
+        attack(Measurement(unit=Row(), event=PureEvent(1.0), step=step, horizon=2), neighbors=([], [1]), runs=500)
+
+
+def test_errors_that_tell_the_worlds_apart_are_found_though_nothing_is_answered():
+    def fails(rows):
+        raise KeyError(f"row {len(rows)}")
+
+    assert attack(fails, neighbors=([], [1]), claim=Pure(1), runs=500).broken
+
+
 def test_texts_lengths_missing_numbers_and_types_are_looked_at():
     answers = [
         ("yes", "no"),

@@ -20,7 +20,7 @@ from mosha.audit.attacks.score import BinnedScore, Score, combine_scores, learn_
 from mosha.audit.claims.answers import Answers
 from mosha.audit.claims.claim import Claim
 from mosha.audit.claims.priced import claim_of
-from mosha.audit.claims.target import Target, target_of
+from mosha.audit.claims.target import Drawn, has_failed, target_of
 from mosha.audit.reporting.outcome import Outcome, Witness
 from mosha.audit.reporting.verdict import Verdict
 from mosha.core.errors import InvalidParameter
@@ -122,7 +122,8 @@ def attack(
     if not isinstance(neighbors, tuple | list) or len(neighbors) != 2:
         raise InvalidParameter("audit.not_a_pair", parameter="neighbors")
     aim = target_of(target, batch=batch, asks=asks, stream=stream, rng=rng)
-    first, second = _worlds(aim, neighbors, runs)
+    drawn = [aim.answers(data, runs) for data in neighbors]
+    first, second = _read_worlds(*drawn)
     trained = int(TRAINING * runs)
     chosen = _choose(first.part(0, trained), second.part(0, trained), promise, confirmed=runs - trained)
     labels = (_label(neighbors[0]), _label(neighbors[1]))
@@ -130,11 +131,14 @@ def attack(
     scores = {c.score: (c.score(rest[0]), c.score(rest[1])) for c in chosen}
     witnesses = [_count(c, scores[c.score], promise, labels, alpha / len(chosen)) for c in chosen]
     report = _Report(name or aim.name, promise, confidence, runs, labels)
-    return _judge(report, witnesses, [scores[c.score] for c in chosen])
+    verdict = _judge(report, witnesses, [scores[c.score] for c in chosen])
+    if not verdict.broken and all(has_failed(answer) for answers in drawn for answer in answers):
+        raise InvalidParameter("audit.never_answers", parameter="target", name=report.name, runs=runs)
+    return verdict
 
 
-def _worlds(aim: Target, neighbors: tuple[object, object], runs: int) -> tuple[Answers, Answers]:
-    one, two = (aim.answers(data, runs) for data in neighbors)
+def _read_worlds(one: Drawn, two: Drawn) -> tuple[Answers, Answers]:
+    runs = len(one)
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and one.shape == two.shape:
         both = Answers.of(np.concatenate([one, two]))
     else:

@@ -17,7 +17,10 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 
-__all__ = ["Target", "target_of"]
+__all__ = ["Drawn", "Target", "has_failed", "target_of"]
+
+Drawn = Sequence[Any] | NDArray[Any]
+"""Answers, one a run."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,9 @@ class Target:
     """A name and a way to draw answers: `draw(data, size)` gives `size` independent ones."""
 
     name: str
-    draw: Callable[[Any, int], Sequence[Any] | NDArray[Any]]
+    draw: Callable[[Any, int], Drawn]
 
-    def answers(self, data: object, size: int) -> Sequence[Any] | NDArray[Any]:
+    def answers(self, data: object, size: int) -> Drawn:
         drawn = self.draw(data, size)
         if len(drawn) != size:
             raise InvalidParameter("audit.batch_of_other_size", target=self.name, size=size, given=len(drawn))
@@ -57,7 +60,7 @@ def target_of(
     return Target(name, lambda data, size: [_call(target, data) for _ in range(size)])
 
 
-def _array_or_list(drawn: Any) -> Sequence[Any] | NDArray[Any]:
+def _array_or_list(drawn: Any) -> Drawn:
     return drawn if isinstance(drawn, np.ndarray) else list(drawn)
 
 
@@ -106,3 +109,14 @@ def _one_run(measurement: Measurement, feed: list[object], asks: list[object], r
     except Exception as error:  # noqa: BLE001  (an error is an answer)
         answers.append(Raised(type(error).__name__, str(error)))
     return answers
+
+
+def has_failed(answer: object) -> bool:
+    """Whether a run ended in an error before it answered anything.
+
+    >>> failed = Raised("KeyError", "days")
+    >>> has_failed(failed), has_failed([failed]), has_failed([3, failed])
+    (True, True, False)
+    """
+    first = answer[0] if isinstance(answer, list) and answer else answer
+    return isinstance(first, Raised)
