@@ -54,6 +54,25 @@ def test_one_who_asks_a_lot_does_not_keep_others_waiting(database):
     assert order == ["a0", "b0", "c0", "a1"]
 
 
+def count_operations(database):
+    """How many operations of SQLite a claim takes."""
+    seen = []
+    database._writer.set_progress_handler(lambda: seen.append(1), 1)
+    claim(database, "i", most_running=2)
+    database._writer.set_progress_handler(None, 1)
+    return len(seen)
+
+
+def test_what_waits_behind_others_costs_nothing(database):
+    """Each waiting request was looked at, at every claim: 10 ms where 2,000 waited."""
+    for number in range(20):
+        put_request(database, f"a{number}", f"{number % 4}")
+    few = count_operations(database)
+    for number in range(20, 400):
+        put_request(database, f"a{number}", f"{number % 4}")
+    assert count_operations(database) < 1.5 * few
+
+
 def test_nobody_has_more_running_than_allowed(database):
     for number in range(3):
         put_request(database, f"a{number}", "a")

@@ -136,7 +136,8 @@ DROP INDEX requests_started;
 DROP INDEX requests_visible;
 CREATE INDEX requests_running ON requests (person, state);
 CREATE INDEX requests_started ON requests (person, started);
-CREATE INDEX requests_visible ON requests (person, visible)
+CREATE INDEX requests_visible ON requests (person, visible);
+CREATE INDEX requests_queue ON requests (state, person, created)
 """
 
 _VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH)

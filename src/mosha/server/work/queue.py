@@ -17,15 +17,22 @@ __all__ = ["SILENT", "beat", "claim", "finish", "forget_instance", "requeue_lost
 SILENT = 10_000_000  # microseconds after which a process that said nothing is taken to be gone
 MOST_ATTEMPTS = 2
 
-_BUSY = (
-    "((SELECT COUNT(*) FROM requests b WHERE b.person = r.person AND b.state = 'running')"
-    " + (SELECT COUNT(*) FROM requests b WHERE b.person = r.person AND b.visible > ?))"
-)
-_SERVED = "(SELECT COALESCE(MAX(s.started), 0) FROM requests s WHERE s.person = r.person)"
-_NEXT = (
-    f"SELECT r.id FROM requests r WHERE r.state = 'queued' AND {_BUSY} < ?"  # noqa: S608
-    f" ORDER BY {_BUSY}, {_SERVED}, r.created LIMIT 1"
-)
+_FIRST_OF_ALL = "SELECT MIN(person) FROM requests WHERE state = 'queued'"
+_RUNNING = "(SELECT COUNT(*) FROM requests b WHERE b.person = w.person AND b.state = 'running')"
+_UNSEEN = "(SELECT COUNT(*) FROM requests b WHERE b.person = w.person AND b.visible > ?)"
+_SERVED = "(SELECT COALESCE(MAX(s.started), 0) FROM requests s WHERE s.person = w.person)"
+_OLDEST = "(SELECT MIN(q.created) FROM requests q WHERE q.state = 'queued' AND q.person = w.person)"
+# From person to person along an index: whoever has much waiting costs no more than whoever has little.
+_NEXT = f"""
+WITH RECURSIVE waiting (person) AS (
+    {_FIRST_OF_ALL} UNION ALL SELECT ({_FIRST_OF_ALL} AND person > w.person) FROM waiting w WHERE w.person IS NOT NULL
+), turns AS (
+    SELECT w.person, {_RUNNING} + {_UNSEEN} AS busy, {_SERVED} AS served, {_OLDEST} AS oldest
+    FROM waiting w WHERE w.person IS NOT NULL
+), turn AS (SELECT person FROM turns WHERE busy < ? ORDER BY busy, served, oldest LIMIT 1)
+SELECT r.id FROM requests r WHERE r.state = 'queued' AND r.person = (SELECT person FROM turn)
+ORDER BY r.created LIMIT 1
+"""  # noqa: S608
 
 
 def claim(database: Database, holder: str, *, most_running: int) -> Row | None:
@@ -39,7 +46,7 @@ def claim(database: Database, holder: str, *, most_running: int) -> Row | None:
         if database.shared:
             transaction.rows("SELECT pg_advisory_xact_lock(?)", 0x6D6F7132)
         moment = now()
-        found = transaction.row(_NEXT, moment, most_running, moment)
+        found = transaction.row(_NEXT, moment, most_running)
         if found is None:
             return None
         change = "UPDATE requests SET state = 'running', holder = ?, started = ?, attempts = attempts + 1 WHERE id = ?"
