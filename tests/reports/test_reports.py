@@ -382,9 +382,11 @@ def test_a_template_is_drafted_forecast_run_and_shown_from_the_command_line(tmp_
     assert main(["report", "forecast", "own.yaml"]) == 0
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_every_template_is_a_report_once_its_data_are_there(template, tmp_path):
-    text = draft_report(template=template)
+def test_every_template_is_a_report_once_its_data_are_there(template, lang, tmp_path):
+    text = draft_report(template=template, lang=lang)
+    assert (("language: zh" in text) and ("一" <= text[2] <= "龥")) == (lang == "zh")
     declared = "\n".join(line[4:] for line in text.splitlines() if line.startswith("#   "))
     import yaml
 

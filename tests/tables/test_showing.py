@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 import mosha
+from mosha import tables
+from mosha.core.language import keep_language, set_language
 from mosha.tables import aggregates
 
 PERSON = mosha.Person("who", at_most=1)
@@ -139,3 +141,20 @@ def test_a_report_that_lacks_something_says_so_in_its_card():
     table = mosha.protect({"who": [1, 2], "ward": ["a", "b"]}, unit=mosha.Person("who", at_most=2))
     report = mosha.Report("Visits", epsilon=1, period="year").add("wards", table.group_by("ward").count(), within=9)
     assert "delta" in report._repr_html_()
+
+
+@pytest.mark.parametrize("unit", [mosha.Row(), mosha.Person("who"), mosha.Person("who", at_most=3)], ids=str)
+def test_an_explanation_is_five_sentences_in_either_language(unit):
+    """Who is bounded how, which noise, which bars, what price and what is left: a bound to be bought left out three."""
+    table = mosha.protect({"who": [1, 2, 2], "ward": ["a", "b", "b"], "days": [1, 2, 3]}, unit=unit)
+    mean, median = tables.mean("days", between=(0, 9)), tables.median("days", between=(0, 9))
+    range_bought = tables.sum("days", between="automatic")
+    for asked in (table.count(), table.aggregate(count=tables.count(), mean=mean), table.aggregate(x=range_bought)):
+        for language in ("en", "zh"):
+            with keep_language():
+                set_language(language)
+                lines = asked.explain(epsilon=1).splitlines()
+            assert len(lines) == 5, lines
+            assert all(line.endswith("." if language == "en" else "。") for line in lines), lines
+    both = table.group_by("ward").agg(count=tables.count(), mean=mean, median=median)
+    assert len(both.explain(epsilon=1, delta=1e-6).splitlines()) == 5

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import Language, current_language, read_language
 from mosha.tables.declaration import Declaration
 
 __all__ = ["TEMPLATES", "Template", "draft_report"]
@@ -19,7 +20,12 @@ MOST_QUESTIONS = 8
 
 
 def draft_report(
-    *, template: Template | None = None, data: str = "", declared: Declaration | None = None, title: str = ""
+    *,
+    template: Template | None = None,
+    data: str = "",
+    declared: Declaration | None = None,
+    title: str = "",
+    lang: Language | None = None,
 ) -> str:
     """The text of a YAML file: a template as it is, or questions about what a declaration declares.
 
@@ -28,6 +34,7 @@ def draft_report(
         data: the path of the data, as it is to stand in the file.
         declared: what is publicly known about them; nothing is read from rows.
         title: of the report.
+        lang: "en" or "zh", of a template; the chosen language where it is left out.
 
     >>> draft_report(template="hospital").splitlines()[0][:1]
     '#'
@@ -35,7 +42,8 @@ def draft_report(
     if template is not None:
         if template not in TEMPLATES:
             raise InvalidParameter("core.unknown_option", parameter="template", options=list(TEMPLATES))
-        return (_FOLDER / f"{template}.yaml").read_text(encoding="utf-8")
+        language = current_language() if lang is None else read_language(lang)
+        return (_FOLDER / f"{template}{'.zh' if language == 'zh' else ''}.yaml").read_text(encoding="utf-8")
     if declared is None or declared.unit is None:
         raise InvalidParameter("reports.draft_needs_unit", parameter="schema", spent="nothing")
     name = Path(data).name.split(".")[0] or "data"
