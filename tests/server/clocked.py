@@ -49,8 +49,11 @@ def make_rows(patients, stays=1):
     ]
 
 
-def times_of(house, names, *, many, name):
-    """Seconds from the start of each question to the moment from which its end can be seen; the datasets take turns."""
+def times_of(house, names, *, many, name, late=None):
+    """Seconds from the start of each question to the moment from which its end can be seen; the datasets take turns.
+
+    `late` are the seconds by which ends were written down after their moment, filled while questions run.
+    """
     asked = {dataset: [] for dataset in names}
     for number in range(many):
         for dataset in names:
@@ -64,5 +67,6 @@ def times_of(house, names, *, many, name):
         for request in requests:
             house.wait("li", request, seconds=600)
         rows = [house.service.database.row(find, request) for request in requests]
-        found[dataset] = [(row["after"] / 1e6, row["outcome"]) for row in rows]
+        delays = [0.0 if late is None else late.get(request, 0.0) for request in requests]
+        found[dataset] = [(row["after"] / 1e6 + delay, row["outcome"]) for row, delay in zip(rows, delays, strict=True)]
     return found

@@ -11,6 +11,7 @@ import uvicorn
 
 from mosha.server.app import make_app
 from mosha.server.demo import make_demo
+from mosha.server.patience import PatientProtocol
 from mosha.server.service import Service
 from mosha.server.settings import read_settings
 
@@ -76,7 +77,9 @@ def opened(folder: Path, **options):
 @contextmanager
 def _running(app):
     """A real server in a thread, at a free port."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="on", ws="none"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="critical", lifespan="on", http=PatientProtocol, ws="none")
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

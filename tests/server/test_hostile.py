@@ -2,9 +2,11 @@
 
 import json
 import socket
+import time
 
 import pytest
 
+from mosha.server import patience
 from mosha.server.asking.requests import request_id
 from mosha.server.people.credentials import find_by_secret
 from tests.server.house import opened
@@ -96,6 +98,42 @@ def test_a_body_without_an_end_does_not_grow_beyond_the_limit(house):
     headers = {"Authorization": f"Bearer {house.tokens['li']}", "Idempotency-Key": "endless"}
     reply = house.client.post("/api/v1/requests", content=endless(), headers=headers)
     assert reply.status_code == 413
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_client_that_never_ends_its_headers_holds_no_connection(house, monkeypatch, begun, after):
+    """Neither one that sends nothing, nor one that sends a byte now and then, at first or after another request."""
+    monkeypatch.setattr(patience, "HEAD", 1.0)
+    with socket.create_connection(("127.0.0.1", house.client.base_url.port), timeout=120) as line:
+        if after:
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"alive" in line.recv(65_536)
+        line.sendall(begun or b"G")
+        line.settimeout(0.2)
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            try:
+                if line.recv(65_536) == b"":
+                    break
+            except TimeoutError:
+                line.sendall(b"a" if begun else b"E")
+            except ConnectionError:
+                break
+        else:
+            raise AssertionError("the connection is still open")
+    assert house.client.get("/healthz").status_code == 200
+
+
+def test_a_body_that_comes_byte_by_byte_is_refused_in_time(house, monkeypatch):
+    monkeypatch.setattr(patience, "BODY", 1.0)
+    token = house.tokens["li"].encode()
+    head = b"POST /api/v1/requests HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nIdempotency-Key: slow\r\n"
+    with socket.create_connection(("127.0.0.1", house.client.base_url.port), timeout=120) as line:
+        line.sendall(head + b"Authorization: Bearer " + token + b'\r\n\r\n{"')
+        told = line.recv(65_536)
+    assert told.startswith(b"HTTP/1.1 408 ")
+    assert b"server.body_too_slow" in told
 
 
 def test_a_session_must_come_from_our_own_pages(house):

@@ -16,6 +16,7 @@ import pytest
 import mosha
 from mosha.core.errors import Interrupted, MoshaError, SourceUnavailable
 from mosha.core.language import say
+from mosha.local.collect.tickets import Tickets
 from mosha.mechanisms import Count, laplace
 from mosha.server.api.schemas import check, text
 from mosha.server.api.table import OPERATIONS
@@ -385,6 +386,18 @@ def test_a_name_or_a_purpose_makes_no_markup_in_a_statement(place):
     assert "onerror=alert(1)" in html
     page = place.call("sun", "GET", "/statements?account=visits&format=html").text
     assert "<img" not in page
+
+
+def test_tickets_that_somebody_makes_up_use_up_no_honest_one(place, monkeypatch):
+    """A filter of a fixed size would be full after enough of them, and would take every honest ticket for a copy."""
+    monkeypatch.setattr(Tickets, "take_new", lambda _, tickets: [False] * len(tickets))  # a filter that is full
+    survey = mosha.local.Frequency(["yes", "no"], epsilon=1)
+    assert place.call("wang", "POST", "/surveys", {"name": "open", "title": "?", "survey": survey.to_dict()}).json()
+    report, ticket = (base64.b64encode(part).decode() for part in (survey.report("yes"), b"honest"))
+    for accepted in (1, 0):
+        sent = place.call(None, "POST", "/surveys/open/reports", {"reports": [report], "tickets": [ticket]})
+        assert sent.json() == {"accepted": accepted, "rejected": 1 - accepted}
+    assert place.call(None, "POST", "/surveys/open/reports", {"reports": [report]}).json()["accepted"] == 1
 
 
 def test_a_copy_of_a_report_counts_once_where_tickets_are_asked_for(place):

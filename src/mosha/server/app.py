@@ -213,6 +213,17 @@ class _SecurityHeaders:
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
+class _KnownVersions:
+    """A version of HTTP that nobody speaks is refused before anything is looked at."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        known = scope["type"] != "http" or scope["http_version"] in ("1.0", "1.1", "2")
+        await (self._app if known else Response(None, 400, {"Connection": "close"}))(scope, receive, send)
+
+
 def make_app(service: Service, *, pages: bool = True) -> Starlette:
     """The ASGI application of a service; it starts the workers and stops them."""
 
@@ -251,6 +262,7 @@ def make_app(service: Service, *, pages: bool = True) -> Starlette:
         routes += page_routes(service)
     handlers: Mapping[Any, Any] = {HTTPException: http_problem, Exception: http_problem}
     app = Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
+    app.add_middleware(_KnownVersions)
     app.add_middleware(_SecurityHeaders)
     app.state.service = service
     return app

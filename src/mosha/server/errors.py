@@ -7,6 +7,7 @@ MoshaError
     ├── Forbidden           403: what everybody may know to be forbidden, such as a form from another site
     ├── Conflict            409: the state of a thing does not allow it
     ├── BadRequest          422: the body, a parameter or a header is wrong
+    ├── TooSlow             408: the body did not come in time
     ├── TooLarge            413: the body is too large
     ├── TooMany             429: a rate or a queue is full
     └── StoreUnavailable    503: the server's own database is out of reach
@@ -29,6 +30,7 @@ __all__ = [
     "StoreUnavailable",
     "TooLarge",
     "TooMany",
+    "TooSlow",
 ]
 
 
@@ -66,6 +68,10 @@ class BadRequest(ServerError):
 
 class TooLarge(ServerError):
     status = 413
+
+
+class TooSlow(ServerError):
+    status = 408
 
 
 class TooMany(ServerError):

@@ -9,6 +9,7 @@ import uvicorn
 
 from mosha.server.app import make_app
 from mosha.server.demo import make_demo
+from mosha.server.patience import PatientProtocol
 from mosha.server.people.credentials import issue
 from mosha.server.people.principals import create_principal, give_role
 from mosha.server.service import Service
@@ -40,6 +41,7 @@ def serve(settings: Settings, announce: Callable[[str, list[str]], None]) -> Non
         ssl_certfile=settings.certificate or None,
         ssl_keyfile=settings.key or None,
         lifespan="on",
+        http=PatientProtocol,
         ws="none",
     )
     uvicorn.Server(config).run(sockets=[listening])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.requests import Request
 
 from mosha.core.language import Language, read_language
+from mosha.server import patience
 from mosha.server.cookies import cookie_name
-from mosha.server.errors import Forbidden, SignInNeeded, TooLarge
+from mosha.server.errors import Forbidden, SignInNeeded, TooLarge, TooSlow
 from mosha.server.people.credentials import find_by_secret
 from mosha.server.people.permissions import NOBODY, Principal
 from mosha.server.service import Service
@@ -52,11 +55,15 @@ def check_site(request: Request, principal: Principal, form_token: str | None = 
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body, as long as it is not larger than it may be."""
+    """The body, as long as it is not larger than it may be, and comes in time."""
     pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > most:
-            raise TooLarge("server.body_too_large", most=most)
-        pieces.append(piece)
+    try:
+        async with asyncio.timeout(patience.BODY):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > most:
+                    raise TooLarge("server.body_too_large", most=most)
+                pieces.append(piece)
+    except TimeoutError:
+        raise TooSlow("server.body_too_slow", seconds=int(patience.BODY)) from None
     return b"".join(pieces)

@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mosha.connect.engines.duckdb import LocalSource
 from mosha.connect.engines.duckdb_fields import csv_field
+from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.language.schema import Type, literal_type
 from mosha.connect.plan.source import Field, Source
 from mosha.connect.sql.dialect import Node

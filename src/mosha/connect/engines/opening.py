@@ -7,9 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.local_source import separator_of
 from mosha.connect.engines.other_formats import find_format, open_encoded, open_other
 from mosha.connect.engines.plain_columns import read_plain_columns
@@ -17,6 +16,9 @@ from mosha.connect.engines.source import Engine
 from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
+
+if TYPE_CHECKING:
+    from mosha.connect.engines.duckdb import DuckDB
 
 __all__ = ["SERVERS", "local", "source"]
 
@@ -30,12 +32,16 @@ SERVERS = POSTGRESQL + MARIADB + SPARK
 @cache
 def local() -> DuckDB:
     """The embedded engine that files and frames share by default."""
+    from mosha.connect.engines.duckdb import DuckDB  # noqa: PLC0415  (a server checks questions without any engine)
+
     return DuckDB()
 
 
 def _open_duckdb(engine: Engine | None) -> DuckDB:
     if engine is None:
         return local()
+    from mosha.connect.engines.duckdb import DuckDB  # noqa: PLC0415  (the same)
+
     if not isinstance(engine, DuckDB):
         raise InvalidParameter("connect.engine_not_duckdb", parameter="engine")
     return engine

@@ -34,6 +34,7 @@ _REFUSALS = {
     403: "The request came from another site.",
     404: "There is nothing here, or nothing that you may see.",
     409: "The state of things does not allow it.",
+    408: "The body did not come in time.",
     413: "The body is too large.",
     422: "A field or a header is wrong.",
     429: "Too much at once.",

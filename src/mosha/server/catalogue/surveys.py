@@ -70,7 +70,8 @@ def add_reports(database: Database, name: str, reports: Sequence[str], tickets: 
     """Count reports in their wire format; how many were taken. What is not this survey's own is refused and counted.
 
     A report with a ticket counts once. Without one, a copy counts as often as it is sent: two devices may well say the
-    same, so nobody can tell. A survey that asks for tickets takes no report without.
+    same, so nobody can tell. A survey that asks for tickets takes no report without. Each ticket is kept, and not a
+    filter of them: made-up ones make no honest one look used.
     """
     try:
         found = [base64.b64decode(report, validate=True) for report in reports]
@@ -87,12 +88,10 @@ def add_reports(database: Database, name: str, reports: Sequence[str], tickets: 
         if row["tickets"] == "required" and passes is None:
             raise BadRequest("server.tickets_needed", parameter="tickets")
         collector = _collector(row)
-        if passes is not None and row["tickets"] == "required":
+        if passes is not None:
             fresh = [report for report, ticket in zip(found, passes, strict=True) if _use(transaction, name, ticket)]
             collector.rejected["replayed"] += len(found) - len(fresh)
-            taken = collector.add(fresh)
-        else:
-            taken = collector.add(found, tickets=passes)
+        taken = collector.add(found if passes is None else fresh)
         change = "UPDATE surveys SET collected = ?, reports = ? WHERE name = ?"
         transaction.run(change, _state(collector), collector.accepted, name)
     return {"accepted": taken, "rejected": len(found) - taken}

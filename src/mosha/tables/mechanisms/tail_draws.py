@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 __all__ = ["DRAWS", "draw_people", "widen_bar"]
 
@@ -95,6 +94,8 @@ def _list_shares(edges: Numbers, middle: float) -> Numbers:
 
 def _weigh(noisy: Numbers, expected: Numbers, scale: float) -> Numbers:
     """How likely each law makes the noisy counts, in logarithms: people vary (as normal), and so does Laplace noise."""
+    from scipy.special import log_ndtr  # noqa: PLC0415  (slow to import)
+
     spread = np.sqrt(np.maximum(expected, 1e-3))
     away, wide = (noisy - expected) / spread, spread / scale
     above = log_ndtr(away - wide) + (wide - away) ** 2 / 2
