@@ -48,6 +48,9 @@ RARE = 1e-6
 LIKELY = 0.975
 """How likely noise and what is cut stay within bars of 95%: some laws fit the tail worse than they seem to."""
 
+ENOUGH = 200.0
+"""So many scales of noise of people show how slowly a tail falls; with fewer, slow laws look like others."""
+
 LEAST_SHARE = 0.01
 """In percent: nobody reads of less, as a share that is cut."""
 
@@ -86,7 +89,7 @@ class Chosen:
 
     `above` is the sum of `buckets` noisy counts (see `tail_counts.md`); `mark` is the first threshold from the norm on.
     `cut` is an estimate of what the bound takes away, as a share of what it leaves (`tail_laws`), and `most` what may
-    well be taken.
+    well be taken; `hidden` says that no bar for it can be relied on.
     """
 
     norm: int
@@ -96,24 +99,26 @@ class Chosen:
     order: int = 1
     cut: float = 0.0
     most: float = 0.0
+    hidden: bool = False
 
     @property
     def plain(self) -> list[float]:
         """As a release holds it."""
-        return [float(self.mark), self.above, float(self.buckets), self.cut, self.most]
+        return [float(self.mark), self.above, float(self.buckets), self.cut, self.most, float(self.hidden)]
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A norm, the error that is expected of it (what it cuts, and noise), and what it cuts over what it leaves.
 
-    `cut` is what is expected, `most` what may well be.
+    `cut` is what is expected, `most` what may well be; `hidden` says that the noise hides how slowly people fall.
     """
 
     norm: int
     cost: float
     cut: float
     most: float = 0.0
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,9 +180,8 @@ class NormChoice:
         best = found[order]
         place = int(np.searchsorted(marks, best.norm))
         tail = sums[place + 1 :]
-        return Chosen(
-            best.norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail), order, best.cut, best.most
-        )
+        mark = marks[min(place, len(marks) - 1)]
+        return Chosen(best.norm, mark, float(tail.sum()), len(tail), order, best.cut, best.most, best.hidden)
 
     def _best(
         self,
@@ -214,7 +218,9 @@ class NormChoice:
         sums = points if totals is None else _match_totals(people, totals, points, leader.magnitude)
         each = (sums * np.maximum(1 - norm / points, 0.0)).reshape(-1, POINTS).mean(axis=1)
         wider = widen_bar(drawn @ each / count, spread(float(norm)), LIKELY)
-        return Candidate(norm, float(costs[best]), float(weights @ cuts), wider * count / float(weights @ left))
+        hidden = laws[0].weight < LIKELY and float(laws[0].people.sum()) < ENOUGH * float(self.scale)
+        most = wider * count / float(weights @ left)
+        return Candidate(norm, float(costs[best]), float(weights @ cuts), most, hidden)
 
     def _read(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> list[Law] | None:
         """What a histogram says."""
@@ -310,7 +316,7 @@ def name_bound(kind: Literal["rows", "groups", "values"], count: str) -> Phrase:
 def bounded_note(
     most: Phrase,
     choice: NormChoice | None,
-    tail: tuple[Phrase, float, int, float, float] | None = None,
+    tail: tuple[Phrase, float, int, float, float, bool] | None = None,
     *,
     how: Literal["scaled", "picked", "cut"] = "scaled",
 ) -> Phrase:
@@ -320,7 +326,8 @@ def bounded_note(
         most: the bound, in words.
         choice: how it was bought; None where it was declared.
         tail: a mark in words, the noisy number of persons above it with the number of buckets it is made of, and
-            what is cut as a share of what is left: by an estimate, and at most, as far as can be said.
+            what is cut as a share of what is left: by an estimate, and at most, as far as can be said; and whether
+            the noise hides too much for any bar.
         how: what happens to more: it is scaled down, some whole rows are picked at random, or the rest is cut.
     """
     way = phrase(f"tables.how_{how}")
@@ -329,11 +336,13 @@ def bounded_note(
     said = make_note("tables.note_bound_bought", most=most, share=f"{choice.share:.0%}", how=way)
     if tail is None:
         return said
-    mark, above, buckets, cut, most_cut = tail
+    mark, above, buckets, cut, most_cut, hidden = tail
     low, high = people_above(choice, above, buckets)
     if cut == UNKNOWN:
         return make_note("tables.note_too_few", said=said)
     said = _add_share(said, cut, most_cut)
+    if hidden:
+        said = make_note("tables.note_no_bar", said=said)
     if high < 1:
         return said
     between = {"low": f"{math.floor(low):,}", "high": f"{math.ceil(high):,}"}

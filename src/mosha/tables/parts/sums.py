@@ -261,7 +261,7 @@ class Sums:
         channels = asked.read_channels(noisy)
         bars = {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
         tail = noisy.get("tail")
-        cut = max(tail[3:], default=0.0) if tail else 0.0  # answers of earlier versions hold less
+        cut = max(tail[3:5], default=0.0) if tail else 0.0  # answers of earlier versions hold less
         for name, aggregate in asked.aggregates.items():
             if cut > 0 and isinstance(aggregate, Count | CountPersons | Sum):
                 bars[name] = bars[name] + cut * np.abs(aggregate.answer(channels))
@@ -294,6 +294,7 @@ class Sums:
                     int(tail[2]),
                     tail[3] if len(tail) > 3 else 0.0,
                     tail[4] if len(tail) > 4 else 0.0,
+                    len(tail) > 5 and tail[5] > 0,
                 )
             whole = self.counted and isinstance(noise, BoxNoise)
             notes.append(bounded_note(self._most(noisy), self.choice, told, how="picked" if whole else "scaled"))
