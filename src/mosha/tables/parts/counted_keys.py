@@ -98,7 +98,7 @@ class CountedKeys:
     def notes(self, noisy: Noisy) -> list[str]:
         return [*self.sums.notes(noisy), self.note(noisy)]
 
-    def note(self, noisy: Noisy) -> Phrase:
+    def note(self, noisy: Noisy) -> str:
         """From how large a count on groups are shown; a forecast does not know it."""
         least: Phrase = phrase("tables.note_small")
         if "threshold" in noisy:

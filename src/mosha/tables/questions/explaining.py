@@ -54,7 +54,8 @@ def _list_notes(plan: ReleasePlan, assumed: Released) -> Iterator[Phrase]:
             yield from (note for note in part.notes(noisy) if isinstance(note, Phrase))
     if not assumed["parts"]:
         yield from (_tell_noise(part) for part in _list_sums(plan))
-        yield from (part.note({}) for part in plan.parts if isinstance(part, CountedKeys))
+        shown = (part.note({}) for part in plan.parts if isinstance(part, CountedKeys))
+        yield from (note for note in shown if isinstance(note, Phrase))
     if plan.selection is not None and isinstance(note := plan.selection.note(), Phrase):
         yield note
 
