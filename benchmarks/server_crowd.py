@@ -188,6 +188,7 @@ def statement():
     from benchmarks._big_book import fill
     from mosha.server.api.operation import Call, perform
     from mosha.server.api.table import BY_NAME
+    from mosha.server.asking.questions import load_engines
     from mosha.server.demo import make_demo
     from mosha.server.people.credentials import find_by_secret
     from mosha.server.service import Service
@@ -196,6 +197,7 @@ def statement():
     with tempfile.TemporaryDirectory() as folder:
         service = Service(read_settings(Path(folder), environment={}, demo=True, timing="off"))
         tokens = make_demo(service)
+        load_engines()  # as a server does a second after its start, whether anybody asks or not
         unit = service.ledger.account("visits").unit
         tiny = mosha.mechanisms.laplace(mosha.mechanisms.Count(), unit=unit, epsilon=1e-7)
         data = ([1], [1])
