@@ -3,6 +3,8 @@
 Each is a function that gives a model and a batch of five examples: what the model is called with, and targets.
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -20,24 +22,24 @@ ROWS, TOKENS = 5, 12
 class Logits(nn.Module):
     """A model of transformers that gives logits alone, called by tokens or pictures and, where asked, a mask."""
 
-    def __init__(self, model, name="input_ids", *, mask=False, **options):
+    def __init__(self, model: Any, name: str = "input_ids", *, mask: bool = False, **options: Any) -> None:
         super().__init__()
         self.model, self.name, self.mask, self.options = model, name, mask, options
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         more = {"attention_mask": torch.ones_like(x)} if self.mask else {}
         return self.model(**{self.name: x}, **more, **self.options).logits
 
 
-def tokens(most=90):
+def tokens(most: Any = 90) -> tuple[Any, ...]:
     return torch.randint(5, most, (ROWS, TOKENS)), torch.randint(0, 3, (ROWS,))
 
 
-def pictures(size=32):
+def pictures(size: int = 32) -> tuple[Any, ...]:
     return torch.randn(ROWS, 3, size, size), torch.randint(0, 3, (ROWS,))
 
 
-def classifier(config, family, *, mask=False, **options):
+def classifier(config: Any, family: Any, *, mask: bool = False, **options: Any) -> tuple[Any, ...]:
     import transformers
 
     shape = {"vocab_size": 100, "num_labels": 3, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2} | options
@@ -45,66 +47,72 @@ def classifier(config, family, *, mask=False, **options):
     return Logits(model, mask=mask), *tokens()
 
 
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-LLAMA = SMALL | {"num_key_value_heads": 2, "max_position_embeddings": 64, "use_cache": False}
+SMALL: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+LLAMA: dict[str, Any] = SMALL | {"num_key_value_heads": 2, "max_position_embeddings": 64, "use_cache": False}
 
 
-def gpt2():
-    options = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "use_cache": False}
+def gpt2() -> Any:
+    options: dict[str, Any] = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "use_cache": False}
     return classifier("GPT2Config", "GPT2ForSequenceClassification", **options)
 
 
-def bert():
+def bert() -> Any:
     return classifier("BertConfig", "BertForSequenceClassification", mask=True, **SMALL)
 
 
-def distilbert():
-    options = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}
+def distilbert() -> Any:
+    options: dict[str, Any] = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}
     return classifier("DistilBertConfig", "DistilBertForSequenceClassification", **options)
 
 
-def roberta():
+def roberta() -> Any:
     return classifier("RobertaConfig", "RobertaForSequenceClassification", **SMALL)
 
 
-def electra():
+def electra() -> Any:
     return classifier("ElectraConfig", "ElectraForSequenceClassification", embedding_size=16, **SMALL)
 
 
-def deberta():
+def deberta() -> Any:
     return classifier("DebertaV2Config", "DebertaV2ForSequenceClassification", **SMALL)
 
 
-def albert():
+def albert() -> Any:
     return classifier("AlbertConfig", "AlbertForSequenceClassification", embedding_size=16, **SMALL)
 
 
-def llama():
+def llama() -> Any:
     return classifier("LlamaConfig", "LlamaForSequenceClassification", **LLAMA)
 
 
-def qwen():
+def qwen() -> Any:
     return classifier("Qwen2Config", "Qwen2ForSequenceClassification", **LLAMA)
 
 
-def gemma():
+def gemma() -> Any:
     return classifier("GemmaConfig", "GemmaForSequenceClassification", head_dim=8, **LLAMA)
 
 
-def mistral():
+def mistral() -> Any:
     return classifier("MistralConfig", "MistralForSequenceClassification", **LLAMA)
 
 
-def opt():
-    options = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 64, "use_cache": False}
+def opt() -> Any:
+    options: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "ffn_dim": 64,
+        "use_cache": False,
+    }
     return classifier("OPTConfig", "OPTForSequenceClassification", word_embed_proj_dim=32, **options)
 
 
-def mixtral():
+def mixtral() -> Any:
     return classifier("MixtralConfig", "MixtralForSequenceClassification", num_local_experts=4, **LLAMA)
 
 
-def t5():
+def t5() -> tuple[Any, ...]:
     import transformers
 
     shape = {"vocab_size": 100, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
@@ -114,29 +122,29 @@ def t5():
     return Logits(transformers.T5ForSequenceClassification(settings)), x, y
 
 
-def mamba():
+def mamba() -> tuple[Any, ...]:
     import transformers
 
     class Head(nn.Module):
-        def __init__(self, body):
+        def __init__(self, body: Any) -> None:
             super().__init__()
             self.body, self.head = body, nn.Linear(32, 3)
 
-        def forward(self, x):
+        def forward(self, x: Any) -> Any:
             return self.head(self.body(input_ids=x, use_cache=False).last_hidden_state[:, -1])
 
     settings = transformers.MambaConfig(vocab_size=100, hidden_size=32, num_hidden_layers=2, state_size=8)
     return Head(transformers.MambaModel(settings)), *tokens()
 
 
-def hugging_face_vit():
+def hugging_face_vit() -> tuple[Any, ...]:
     import transformers
 
     settings = transformers.ViTConfig(**SMALL, image_size=32, patch_size=8, num_labels=3)
     return Logits(transformers.ViTForImageClassification(settings), "pixel_values"), *pictures()
 
 
-def lora(method="lora"):
+def lora(method: str = "lora") -> tuple[Any, ...]:
     import peft
 
     model, x, y = llama()
@@ -146,50 +154,50 @@ def lora(method="lora"):
     return model, x, y
 
 
-def dora():
+def dora() -> Any:
     return lora("dora")
 
 
-def of_timm(name, size=32, **options):
+def of_timm(name: Any, size: int = 32, **options: Any) -> tuple[Any, ...]:
     import timm
 
     return timm.create_model(name, num_classes=3, **options), *pictures(size)
 
 
-def timm_vit():
+def timm_vit() -> Any:
     return of_timm("vit_tiny_patch16_224", img_size=32, patch_size=8, depth=2)
 
 
-def timm_deit():
+def timm_deit() -> Any:
     return of_timm("deit_tiny_patch16_224", img_size=32, patch_size=8, depth=2)
 
 
-def timm_resnet():
+def timm_resnet() -> Any:
     from timm.layers import GroupNormAct
 
     return of_timm("resnet18", norm_layer=lambda c: GroupNormAct(c, 8, apply_act=False))
 
 
-def timm_convnext():
+def timm_convnext() -> Any:
     return of_timm("convnext_atto")
 
 
-def timm_efficientnet():
+def timm_efficientnet() -> Any:
     from timm.layers import GroupNormAct
 
     return of_timm("efficientnet_b0", norm_layer=lambda c, **k: GroupNormAct(c, 8 if c % 8 == 0 else 1, **k))
 
 
-def timm_swin():
+def timm_swin() -> Any:
     shape = {"img_size": 32, "window_size": 4, "depths": (2, 2), "num_heads": (2, 4), "embed_dim": 16}
     return of_timm("swin_tiny_patch4_window7_224", 32, **shape)
 
 
-def timm_mixer():
+def timm_mixer() -> Any:
     return of_timm("mixer_s32_224", 64, img_size=64)
 
 
-def timm_nfnet():
+def timm_nfnet() -> Any:
     return of_timm("nf_resnet26")
 
 
@@ -223,7 +231,7 @@ REAL = {
 }
 
 
-def wanted_sum(model, x, y):
+def wanted_sum(model: Any, x: Any, y: Any) -> tuple[Any, ...]:
     """The sum of clipped gradients by a loop over single examples, and the clip: the median of their norms."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     rows = []
@@ -237,5 +245,5 @@ def wanted_sum(model, x, y):
     return sum(row * min(1.0, clip / float(norm)) for row, norm in zip(rows, norms, strict=True)), clip
 
 
-def distance(found, wanted):
+def distance(found: Any, wanted: Any) -> float:
     return float((found.double() - wanted).norm() / wanted.norm())

@@ -33,7 +33,7 @@ def tree_tables(columns: list[np.ndarray], sizes: list[int], rho: float) -> dict
         independent = np.outer(one[a], one[b]) * len(columns[0])
         score[a, b] = np.abs(_count(columns, sizes, (a, b)) - independent).sum()
     step = math.sqrt(8 * rho / 3 / max(width - 1, 1))
-    owner, edges = list(range(width)), []
+    owner, edges = list(range(width)), []  # type: ignore[var-annotated]
     while len(edges) < width - 1:
         open_pairs = [pair for pair in score if owner[pair[0]] != owner[pair[1]]]
         weights = np.array([score[pair] for pair in open_pairs]) * step / 2 + generator.gumbel(size=len(open_pairs))

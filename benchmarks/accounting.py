@@ -103,7 +103,7 @@ def workloads(theirs: list[tuple[float, float]]) -> list[Row]:
     rows, total, their_total = [], 0.0, 0.0
     for (name, (event, delta, truth)), (their_epsilon, their_time) in zip(WORKLOADS.items(), theirs, strict=True):
         upper, (lower, _) = fresh(event, delta), accounting.bounds(event, delta=delta)
-        (ours,) = best_cpu([lambda e=event, d=delta: fresh(e, d)])
+        (ours,) = best_cpu([lambda e=event, d=delta: fresh(e, d)])  # type: ignore[misc]
         total, their_total = total + ours, their_total + their_time
         excess = lambda epsilon, truth=truth: f"{epsilon / truth - 1:+.1e}"
         rows += [

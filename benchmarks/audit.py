@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 from benchmarks._rows import Row
 from mosha import accounting, events, guarantees, noise
@@ -23,7 +24,7 @@ REPEATS = 20
 PURE = guarantees.Pure(1)
 
 
-def attacked(function: Callable, neighbors: tuple, claim: guarantees.Guarantee = PURE, **how):
+def attacked(function: Callable, neighbors: tuple, claim: guarantees.Guarantee = PURE, **how: Any) -> Any:
     return attack(function, neighbors=neighbors, claim=claim, runs=RUNS, batch=True, **how)
 
 

@@ -257,7 +257,7 @@ def ask_mosha(place: str, exact: dict[int, Any], limits: Sequence[int | None], n
         who = {"key": "customer.c_custkey"} | ({} if limit is None else {"at_most": limit})
         shop = mosha.protect_database(place, schema=SCHEMA | {"persons": {"customer": who}}, account=account)
         releases = [shop.query(QUERIES[number], epsilon=EPSILON, delta=DELTA) for _ in range(RUNS[number])]
-        found = [find_error(number, exact[number], [[*row.values()] for row in release.exact]) for release in releases]
+        found = [find_error(number, exact[number], [[*row.values()] for row in release.exact]) for release in releases]  # type: ignore[union-attr]
         errors[limit] = float(np.mean(found))
     best = min(errors, key=lambda limit: errors[limit])
     return errors[best], "no limit" if best is None else f"{best} rows"

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ FLOWER = ("flwr[simulation]==1.41.0", "torch==2.13.0")
 PFL = ("pfl==0.6.0", "torch==2.13.0")
 
 
-def simulated(clients: int):
+def simulated(clients: int) -> tuple[Any, ...]:
     """One DP round and the same round without DP."""
     import torch
 
@@ -83,7 +84,7 @@ def secure_aggregation(members: int = 100, weights: int = 100_000, vanished: int
     from mosha.federated.secure.rotation import Rotation
     from mosha.noise import secure
 
-    plan = Distributed(rounds=1, clients=members, clip=1.0, survivors=80, noise_multiplier=1.0, neighbors=20)
+    plan = Distributed(rounds=1, clients=members, clip=1.0, survivors=80, noise_multiplier=1.0, partners=20)
     update = np.random.default_rng(1).normal(size=weights).astype(np.float32)
     best = [math.inf, math.inf]
     for _ in range(3):
@@ -91,7 +92,7 @@ def secure_aggregation(members: int = 100, weights: int = 100_000, vanished: int
         session = plan.session(names, Rotation(weights, b"").width, secure())
         spent = {"client": 0.0, "server": 0.0}
 
-        def timed(who, work, *arguments, spent=spent):
+        def timed(who: Any, work: Any, *arguments: Any, spent: Any = spent) -> Any:
             start = time.process_time()
             answer = work(*arguments)
             spent[who] += time.process_time() - start
@@ -210,23 +211,23 @@ def accuracy(clients: int = 1000, rounds: int = 30) -> list[Row]:
     account = mosha.Ledger.memory().account("phones", unit=mosha.Client(), epsilon=8, delta=1e-4, rule="pure")
     initial = sim.initial()
 
-    def right(weights) -> float:
+    def right(weights: Any) -> float:
         return float((sim.load(weights)(test[0]).argmax(1) == answers[0]).float().mean())
 
-    for done in train(plan, sim, initial, account=account):
+    for done in train(plan, sim, initial, account=account):  # type: ignore[arg-type]
         private = done.weights
     weights, velocity = initial, outer.begin(initial.size)
     for number in range(1, rounds + 1):
         blocks = sim.updates(range(clients), Ask(number, weights))
-        total = sum(bounded_steps(block.updates, plan.clip)[0].sum(axis=0, dtype=np.int64) for block in blocks)
-        weights, velocity = outer.advance(weights, total * (plan.clip / STEPS / clients), velocity)
+        total = sum(bounded_steps(block.updates, plan.clip)[0].sum(axis=0, dtype=np.int64) for block in blocks)  # type: ignore[arg-type]
+        weights, velocity = outer.advance(weights, total * (plan.clip / STEPS / clients), velocity)  # type: ignore[arg-type, operator]
     with_noise, without = right(private), right(weights)
     lost = max(100 * (without - with_noise), 0.1)
     what = "MNIST, 1000 clients, epsilon 8: points lost to noise"
     return [Row(what, "3 points", 3 / lost, 1.0, f"{100 * with_noise:.2f} %", f"{100 * without:.2f} % without noise")]
 
 
-def _digits(folder: Path, name: str, clients: int):
+def _digits(folder: Path, name: str, clients: int) -> tuple[Any, ...]:
     import torch
 
     pixels = gzip.decompress((folder / f"{name}-images-idx3-ubyte.gz").read_bytes())[16:]

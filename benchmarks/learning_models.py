@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def census() -> list[Row]:
     return found
 
 
-def _diffprivlib(rows, labels, others, truth) -> dict[str, list[float]]:
+def _diffprivlib(rows: Any, labels: Any, others: Any, truth: Any) -> dict[str, list[float]]:
     """The peer on the very same features: for each epsilon and strength, the share of right answers and CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adult.npz"

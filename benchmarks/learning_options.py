@@ -8,6 +8,7 @@ four trainings each; views are shifted by up to one pixel.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from benchmarks._rows import Row
 
@@ -17,7 +18,7 @@ EPOCHS = 30.0
 RUNS = 4
 
 
-def _digits():
+def _digits() -> tuple[Any, ...]:
     import torch
     from sklearn.datasets import load_digits
 
@@ -28,7 +29,7 @@ def _digits():
     return (inputs[~held], targets[~held]), (inputs[held], targets[held])
 
 
-def _shift(pictures):
+def _shift(pictures: Any) -> Any:
     """Every picture by up to one pixel, by coins of its own."""
     import torch
 
@@ -49,7 +50,7 @@ def _train(seed: int, *, rate: float, speed: float, views: int = 1, average: flo
     nn = torch.nn
     layers = [nn.Conv2d(1, 16, 3, padding=1), nn.Tanh(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3), nn.Tanh(), nn.Flatten()]
     model = nn.Sequential(*layers, nn.Linear(128, 10))
-    terms = {"epochs": EPOCHS, "rate": rate, "clip": 1.0, "batch": rate * len(inputs)}
+    terms: dict[str, Any] = {"epochs": EPOCHS, "rate": rate, "clip": 1.0, "batch": rate * len(inputs)}
     plan = mosha.learning.DPSGD(**terms, views=views, average=average).calibrate(epsilon=EPSILON, delta=DELTA)
     account = mosha.Ledger.memory().account("digits", unit=mosha.Example(), epsilon=EPSILON, delta=DELTA)
     optimizer = torch.optim.SGD(model.parameters(), lr=speed, momentum=0.9)
@@ -77,7 +78,7 @@ def gains() -> list[Row]:
     torch.set_num_threads(1)
     rows, first = [], None
     for name, options in WAYS.items():
-        found = [_train(seed, **options) for seed in range(RUNS)]
+        found = [_train(seed, **options) for seed in range(RUNS)]  # type: ignore[arg-type]
         mean = sum(found) / RUNS
         spread = math.sqrt(sum((one - mean) ** 2 for one in found) / (RUNS - 1) / RUNS)
         first = mean if first is None else first

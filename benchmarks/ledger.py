@@ -118,7 +118,7 @@ def _read(ledger: mosha.Ledger, name: str, over: threading.Event) -> None:
 
 def growth(sizes: tuple[int, ...] = SIZES) -> list[Row]:
     """A book grows: opening, charging, stating one account and verifying what came later, in CPU time."""
-    rows, base, checked = [], {}, None
+    rows, base, checked = [], {}, None  # type: ignore[var-annotated]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "privacy.db"
         with mosha.Ledger(place) as ledger:

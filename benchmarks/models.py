@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -82,7 +82,7 @@ print(json.dumps(found))
 LESS_IS_BETTER: Final = {"KMeans", "StandardScaler", "LinearRegression"}
 
 
-def _split(rows, targets):
+def _split(rows: Any, targets: Any) -> tuple[Any, ...]:
     order = np.random.default_rng(0).permutation(len(rows))
     cut = len(rows) // 5
     return rows[order[cut:]], targets[order[cut:]], rows[order[:cut]], targets[order[:cut]]
@@ -120,7 +120,7 @@ def _census() -> dict[str, tuple]:
     return {"Adult": (*parts, kinds)}
 
 
-def _fit(kind, rows, targets, epsilon):
+def _fit(kind: Any, rows: Any, targets: Any, epsilon: Any) -> Any:
     """Our model of this kind; the purse holds exactly its price."""
     account = Ledger.memory().account("bench", unit=Example(), epsilon=epsilon)
     labels = tuple(sorted(set(targets.tolist())))
@@ -140,13 +140,13 @@ def _fit(kind, rows, targets, epsilon):
         ),
     }
     learnt = (rows, targets) if kind in LEARNT else (rows,)
-    return make[kind]().fit(*learnt, account=account)
+    return make[kind]().fit(*learnt, account=account)  # type: ignore[attr-defined]
 
 
 LEARNT: Final = {"GaussianNB", "RandomForestClassifier", "DecisionTreeClassifier", "LinearRegression"}
 
 
-def _score(kind, model, rows, others, truth) -> float:
+def _score(kind: Any, model: Any, rows: Any, others: Any, truth: Any) -> float:
     if kind == "KMeans":
         return float((((others[:, None] - model.cluster_centers_) ** 2).sum(axis=2)).min(axis=1).sum())
     if kind == "PCA":
@@ -181,7 +181,7 @@ def _compare(sets: dict[str, tuple], runs: int) -> list[Row]:
 def _ask_peer(sets: dict[str, tuple], runs: int) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sets.npz"
-        held = {}
+        held: dict[str, Any] = {}
         for name, (rows, targets, others, truth, kinds) in sets.items():
             held |= {f"{name}/X": rows, f"{name}/y": targets, f"{name}/others": others, f"{name}/truth": truth}
             held |= {f"{name}/low": np.full(rows.shape[1], -1.0), f"{name}/high": np.full(rows.shape[1], 1.0)}

@@ -57,7 +57,7 @@ def main() -> list[Row]:
     for law, sample in ours.items():
         for name, scale in SCALES.items():
             mine, numpys = best_cpu(
-                [lambda s=scale: sample(s, N), lambda s=scale: theirs[law](0.0, s, N)],  # noqa: B023 - called at once
+                [lambda s=scale: sample(s, N), lambda s=scale: theirs[law](0.0, s, N)],  # type: ignore[misc, operator]  # noqa: B023 - called at once
                 repeats=9,
             )
             what = f"{law}, scale {name}"

@@ -51,7 +51,7 @@ def reports() -> list[Row]:
     start = time.process_time()
     whole = SURVEY.collector()
     for state, *_ in found:
-        whole.merge(Collector.from_bytes(SURVEY, state))
+        whole.merge(Collector.from_bytes(SURVEY, state))  # type: ignore[arg-type]
     shares = whole.estimate()
     spent = time.process_time() - start
     if whole.accepted != REPORTS or len(shares.counts) != 1_000:

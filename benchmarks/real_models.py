@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from benchmarks._peers import peer, run
 from benchmarks._rows import Row
@@ -114,7 +115,7 @@ def main() -> list[Row]:
     python = peer(*REQUIREMENTS, *OURS_TOO)
     found = run(python, SOURCE + MAIN, ROOT / "src", "|".join(names()))
     for name, row in found.items():
-        told = ", ".join(f"{who} {' '.join(row[who])}" for who in ("ours", "hooks", "ghost"))
+        told: dict[str, Any] = ", ".join(f"{who} {' '.join(row[who])}" for who in ("ours", "hooks", "ghost"))  # type: ignore[assignment]
         print(f"{name}: {told}")
     rows = []
     for who in ("hooks", "ghost"):

@@ -39,7 +39,7 @@ from mosha.graphs import protect as protect_graph
 from mosha.ledger import Ledger
 from mosha.local import Batch, Frequency, HeavyHitters
 from mosha.local.protocols.hyperplanes import count_orthogonal
-from mosha.local.protocols.projective import count_points
+from mosha.local.protocols.projective import count_points  # type: ignore[attr-defined]
 from mosha.mechanisms.plans.sampling import FixedSize, Poisson
 from mosha.noise import discrete_gaussian, secure
 from mosha.streams import counter
@@ -107,7 +107,7 @@ def _added_events(kinds: int) -> Work:
     def add() -> object:
         total = NOTHING
         for event in each:
-            total = total + event
+            total = total + event  # type: ignore[assignment]
         return total.parts()
 
     return add

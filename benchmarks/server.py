@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -20,10 +21,14 @@ from benchmarks._rows import Row
 
 SQL = "SELECT ward, AVG(days) AS days FROM visits GROUP BY ward"
 BODY = {"dataset": "visits", "sql": SQL, "price": {"epsilon": 0.001}, "rows": 1000}
-OPTIONS = {"previews_per_minute": 1_000_000, "requests_per_minute": 1_000_000, "waiting_per_principal": 1_000_000}
+OPTIONS: dict[str, Any] = {
+    "previews_per_minute": 1_000_000,
+    "requests_per_minute": 1_000_000,
+    "waiting_per_principal": 1_000_000,
+}
 
 
-def ready():
+def ready() -> list[Any]:
     """CPU of `mosha serve` from its start to /readyz, workers left out; and its memory."""
     from tests.server.processes import ServerProcess, prepare
 
@@ -43,7 +48,7 @@ def ready():
     ]
 
 
-def _service(folder):
+def _service(folder: Any) -> tuple[Any, ...]:
     from mosha.server.demo import make_demo
     from mosha.server.service import Service
     from mosha.server.settings import read_settings
@@ -52,7 +57,7 @@ def _service(folder):
     return service, make_demo(service)
 
 
-def _cpu(work, repeats):
+def _cpu(work: Any, repeats: Any) -> Any:
     work(-1)
     begun = time.process_time()
     for number in range(repeats):
@@ -60,7 +65,7 @@ def _cpu(work, repeats):
     return (time.process_time() - begun) / repeats
 
 
-def preview_and_ask():
+def preview_and_ask() -> Any:
     """CPU of the operations in this process, HTTP left out; no worker runs."""
     from mosha.server.api.operation import Call, perform
     from mosha.server.api.table import BY_NAME
@@ -83,7 +88,7 @@ def preview_and_ask():
 SIZES = (100, 1_000, 10_000, 100_000)
 
 
-def _copy_rows(service, table, size, change):
+def _copy_rows(service: Any, table: Any, size: Any, change: Any) -> None:
     """As many rows of a table as are wanted: copies of its first, each with a few values of its own."""
     with service.database.transaction() as transaction:
         row = transaction.row(f"SELECT * FROM {table}")
@@ -93,11 +98,11 @@ def _copy_rows(service, table, size, change):
             transaction.run(insert, *(row | change(number)).values())
 
 
-def _grow(service, size):
+def _grow(service: Any, size: Any) -> None:
     """So many datasets, people, grants with their accounts in the book, and requests of others."""
     from benchmarks._big_book import open_accounts
 
-    def name(number):
+    def name(number: Any) -> str:
         return f"{number:07d}"
 
     _copy_rows(service, "datasets", size, lambda n: {"name": f"d{name(n)}", "source_hash": name(n)})
@@ -118,20 +123,20 @@ def _grow(service, size):
     )
 
 
-def growth():
+def growth() -> Any:
     """CPU of what people do, as datasets, people, grants and requests of others grow together from 10^2 to 10^5."""
     from mosha.server.api.operation import Call, perform
     from mosha.server.api.table import BY_NAME
     from mosha.server.people.credentials import find_by_secret
     from mosha.server.work.queue import claim
 
-    curves = {}
+    curves: dict[Any, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         service, tokens = _service(Path(folder))
         li = find_by_secret(service.database, tokens["li"], "token")
         asked, keys = {name: value for name, value in BODY.items() if name != "rows"}, itertools.count()
 
-        def do(operation, **parts):
+        def do(operation: Any, **parts: Any) -> Any:
             return perform(BY_NAME[operation], Call(service, li, **parts))
 
         do("ask", body=asked, key="one")
@@ -157,7 +162,7 @@ def growth():
     return rows
 
 
-def kills():
+def kills() -> list[Any]:
     """Server and workers killed at random moments; a question before each kill."""
     from tests.server.processes import prepare
     from tests.server.test_kills import check_books, kill_at_random

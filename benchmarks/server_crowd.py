@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import psutil
@@ -28,7 +29,7 @@ PRICE = 0.00001
 RATES = {"requests_per_minute": 10**6, "previews_per_minute": 10**6, "waiting_per_principal": 10**6}
 
 
-def _make_people(folder):
+def _make_people(folder: Any) -> Any:
     """The demo and so many analysts with a grant each; their tokens."""
     from mosha.server.catalogue.grants import make_grant
     from mosha.server.demo import make_demo
@@ -49,17 +50,17 @@ def _make_people(folder):
     return tokens
 
 
-def _quantile(times, share):
+def _quantile(times: Any, share: Any) -> Any:
     return sorted(times)[min(len(times) - 1, int(share * len(times)))]
 
 
-def _time_of(work):
+def _time_of(work: Any) -> Any:
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
-def crowd():
+def crowd() -> list[Any]:
     """200 people look at their page, 20 of them ask once a second; one of them asks ten times as much."""
     from tests.server.processes import ServerProcess
 
@@ -68,7 +69,7 @@ def crowd():
     server = ServerProcess(folder, timing="off", workers=2, **RATES)
     asking, looking, bare, over = [], [], [], threading.Event()
 
-    def ask(token, number):
+    def ask(token: Any, number: Any) -> None:
         for turn in range(EACH):
             begun = time.perf_counter()
             server.client.get("/healthz")  # what an exchange takes that does nothing, beside the same neighbors
@@ -79,7 +80,7 @@ def crowd():
             assert reply.status_code == 202, reply.text
             time.sleep(max(0.0, 1 - (time.perf_counter() - begun)))
 
-    def look(numbers):
+    def look(numbers: Any) -> None:
         while not over.is_set():
             for number in numbers:
                 begun = time.perf_counter()
@@ -120,7 +121,7 @@ def crowd():
     ]
 
 
-def queueing():
+def queueing() -> list[Any]:
     """The same crowd on processors that nobody else uses: CPU of asking and of looking, measured, then put in a queue.
 
     The CPU is that of the whole process, client and server, so that it is too much rather than too little. Arrivals are
@@ -131,7 +132,7 @@ def queueing():
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder), **RATES) as house:
         house.service.slots.stop()
 
-        def cost_of(work):
+        def cost_of(work: Any) -> Any:
             begun = time.process_time()
             work()
             return time.process_time() - begun
@@ -155,7 +156,7 @@ def queueing():
     return [Row("asking with 20 asking, p95 on free processors", "the bar of 25 ms", 25 / tail, 1.0, said)]
 
 
-def fairness():
+def fairness() -> list[Any]:
     """20 people hand in questions at once, one of them ten times as many: in which order they are begun."""
     from tests.server.house import opened
 
@@ -173,7 +174,7 @@ def fairness():
             while house.service.database.row("SELECT 1 AS more FROM requests WHERE state <> 'done'"):
                 time.sleep(0.2)
             order = [row["principal"] for row in house.service.database.rows(find)]
-    worst, seen = 0.0, {}
+    worst, seen = 0.0, {}  # type: ignore[var-annotated]
     for place, who in enumerate(order, start=1):
         seen[who] = seen.get(who, 0) + 1
         active = min(ASKING, len(order))
@@ -182,7 +183,7 @@ def fairness():
     return [Row("waits longer than one's share, at most", "the bar of 2", 2 / worst, 1.0, f"{worst:.2f} times")]
 
 
-def statement():
+def statement() -> list[Any]:
     """CPU of the statement of a dataset whose book has 100,000 releases, and payments beside somebody who reads it."""
     import mosha
     from benchmarks._big_book import fill
@@ -205,7 +206,7 @@ def statement():
         sun = find_by_secret(service.database, tokens["sun"], "token")
         account = service.ledger.account("visits/zhang")
 
-        def read(form):
+        def read(form: Any) -> Any:
             query = {"account": "visits", "format": form}
             return perform(BY_NAME["readStatement"], Call(service, sun, query=query))
 
@@ -215,7 +216,7 @@ def statement():
             read(form)
             costs[form] = time.process_time() - begun
 
-        def pay():
+        def pay() -> Any:
             begun = time.perf_counter()
             account.open(tiny).step(data)
             return time.perf_counter() - begun
@@ -223,7 +224,7 @@ def statement():
         quiet = [pay() for _ in range(300)]
         over = threading.Event()
 
-        def go_on():
+        def go_on() -> None:
             while not over.is_set():
                 read("html")
                 over.wait(0.5)
@@ -243,7 +244,7 @@ def statement():
     ]
 
 
-def _clock(timing, bar, *, deadline, workers):
+def _clock(timing: str, bar: float | None, *, deadline: float, workers: int) -> list[Row]:
     """Neighboring tables (one person more), asked about as often as MOSHA_PAIRS says (1,000), the same rule for both.
 
     Where she is in the table every tenth question is made to break at once, as it could by a CASE about her alone. The
@@ -254,15 +255,17 @@ def _clock(timing, bar, *, deadline, workers):
     from tests.server.clocked import add_dataset, advantage, make_rows, times_of
     from tests.server.house import opened
 
-    run, write, planted, late = vars(slots.Slots)["_end_of"], slots.finish, [], {}
+    run, write = vars(slots.Slots)["_end_of"], vars(slots)["finish"]
+    planted: list[str] = []
+    late: dict[str, float] = {}
 
-    def fail_about_her(self, worker, row, job, begun):
+    def fail_about_her(self: Any, worker: Any, row: Any, job: Any, begun: Any) -> Any:
         if row["dataset"] == "with_her" and int(row["id"][-2:], 16) % 10 == 0:
             planted.append(row["id"])
             return ("failed", slots.FAILED)
         return run(self, worker, row, job, begun)
 
-    def write_and_look(database, row, holder, outcome, result, visible):
+    def write_and_look(database: Any, row: Any, holder: Any, outcome: Any, result: Any, visible: Any) -> Any:
         done = write(database, row, holder, outcome, result, visible)
         late[row["id"]] = max(0, now() - visible) / 1e6
         return done
@@ -280,7 +283,7 @@ def _clock(timing, bar, *, deadline, workers):
             works = advantage(*([time for time, _ in seen[name]] for name in ("with_her", "crowd")))
         change = "UPDATE datasets SET timing = ?, deadline = ? WHERE name <> 'visits'"
         house.service.database.run(change, timing, deadline)
-        replaced = {"finish": write_and_look}
+        replaced: Any = {"finish": write_and_look}
         with mock.patch.object(slots.Slots, "_end_of", fail_about_her), mock.patch.multiple(slots, **replaced):
             seen = times_of(house, names, many=many, name=timing, late=late)
     found = advantage(*([time for time, _ in seen[name]] for name in names))
@@ -295,19 +298,19 @@ def _clock(timing, bar, *, deadline, workers):
     return rows
 
 
-def clock_off():
+def clock_off() -> list[Row]:
     return _clock("off", None, deadline=30.0, workers=8)
 
 
-def clock_ladder():
+def clock_ladder() -> list[Row]:
     return _clock("ladder", 0.02, deadline=30.0, workers=8)
 
 
-def clock_fixed():
+def clock_fixed() -> list[Row]:
     return _clock("fixed", 0.0, deadline=3.0, workers=16)
 
 
-def clock():
+def clock() -> list[Row]:
     """An attacker with a clock, under each rule; each alone is `clock_off`, `clock_ladder`, `clock_fixed`."""
     return clock_off() + clock_ladder() + clock_fixed()
 

@@ -211,7 +211,7 @@ def ask_dpmm(kind: str, coded: Coded, epsilon: float) -> dict:
 
 
 PIECES = {
-    **{name: lambda name=name: measure(name) for name in BARS},
+    **{name: lambda name=name: measure(name) for name in BARS},  # type: ignore[misc]
     "unseen": unseen,
     "downstream": downstream,
     "reach": reach,

@@ -9,7 +9,7 @@ from mosha import Row, mechanisms
 
 RUNS = 20_000
 SURE = 1 - 1e-9  # how surely nothing that keeps its claim is called broken
-EMPTY, ONE = [], [1.0]
+EMPTY, ONE = [], [1.0]  # type: ignore[var-annotated]
 
 
 def textbook(rows: list[float], size: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Four attacks on published data: a k-anonymous table, exact totals, accurate counts, synthetic rows."""
 
+from typing import Any
+
 import numpy as np
 
 import mosha
@@ -21,7 +23,7 @@ def patients() -> dict[str, np.ndarray]:
 
 def main() -> None:
     table = patients()
-    terms = {"quasi": ["age", "zip"], "sensitive": "illness"}
+    terms: dict[str, Any] = {"quasi": ["age", "zip"], "sensitive": "illness"}
     print(audit.compare(table, **terms, k=5, epsilon=1, widths={"age": 10}, keep={"zip": 4}), end="\n\n")
 
     wards = [[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0]]

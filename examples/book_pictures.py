@@ -65,7 +65,7 @@ def draw_principles(found: dict[str, Any], sheet: Sheet) -> None:
 
 def find_federated() -> dict[str, Any]:
     people = [1_000, 10_000, 100_000]
-    errors = {name: [] for name in ("central", "shuffle", "local")}
+    errors: Any = {name: [] for name in ("central", "shuffle", "local")}
     for count in people:
         for model in mosha.local.compare(count, 4, 1.0).models:
             errors[model.name].append(model.deviation)

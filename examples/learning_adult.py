@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def read(path: Path) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def model(epsilon: float) -> LogisticRegression:
-    recipe = RECIPES[min(RECIPES, key=lambda known: abs(known - epsilon))]
+    recipe: dict[str, Any] = RECIPES[min(RECIPES, key=lambda known: abs(known - epsilon))]
     return LogisticRegression(
         classes=("<=50K", ">50K"),
         examples=32_500,

@@ -12,6 +12,7 @@ import gzip
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def main(home: Path) -> None:
             print(f"words and citations, {name}: {np.mean(scores):.1%} ± {np.std(scores):.1%}")
 
 
-def accuracy(edges, own, told, labels, tested, epsilon, unit: Unit = EDGE) -> float:  # noqa: ANN001
+def accuracy(edges: Any, own: Any, told: Any, labels: Any, tested: Any, epsilon: Any, unit: Unit = EDGE) -> float:
     """The share of tested papers whose field is found; without an epsilon the citations as `unit` bounds them."""
     hops = 1 if unit == PAPER or (epsilon is not None and epsilon <= 4) else 2
     plan = Aggregation(vertices=len(own), width=FIELDS, hops=hops)

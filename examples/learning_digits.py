@@ -50,7 +50,7 @@ def cosines() -> np.ndarray:
 
 def picture(path: Path, rows: list[np.ndarray]) -> None:
     """Write digits (each 28 by 28, from 0 to 1) side by side and below each other, as a grey PNG."""
-    grey = np.vstack([np.hstack(row.reshape(-1, 28, 28)) for row in rows])
+    grey = np.vstack([np.hstack(row.reshape(-1, 28, 28)) for row in rows])  # type: ignore[call-overload]
     lines = np.rint(255 * (1 - np.clip(grey, 0, 1))).astype(np.uint8)
     raw = b"".join(b"\0" + line.tobytes() for line in lines)
     chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

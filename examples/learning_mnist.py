@@ -83,9 +83,9 @@ def network() -> nn.Module:
         nn.Linear(32, 10),
     )
     with torch.no_grad():
-        model[0].weight.copy_(edges(16, 8))
-        model[0].bias.zero_()
-    return model.to(memory_format=torch.channels_last)  # the layout in which small convolutions are quick on a CPU
+        model[0].weight.copy_(edges(16, 8))  # type: ignore[operator]
+        model[0].bias.zero_()  # type: ignore[operator]
+    return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # the layout in which small convolutions are quick on a CPU
 
 
 def moved(pictures: torch.Tensor) -> list[torch.Tensor]:

@@ -18,6 +18,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def features_of(home: Path) -> Scattering:
 
 
 def model(epsilon: float, features: Scattering) -> SoftmaxRegression:
-    recipe = RECIPES[min(RECIPES, key=lambda known: abs(known - epsilon))]
+    recipe: dict[str, Any] = RECIPES[min(RECIPES, key=lambda known: abs(known - epsilon))]
     return SoftmaxRegression(
         classes=range(10),
         examples=60_000,

@@ -53,4 +53,4 @@ def main(picture: str | None = None, hours: int = 24 * 90) -> float:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(*sys.argv[1:2])  # type: ignore[arg-type]

@@ -50,4 +50,4 @@ def main(picture: str | None = None, days: int = 730) -> float:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(*sys.argv[1:2])  # type: ignore[arg-type]

@@ -57,9 +57,9 @@ def main(
         from matplotlib.figure import Figure  # noqa: PLC0415  (a guest)
 
         axes = (figure := Figure(figsize=(9, 3), layout="constrained")).add_subplot()
-        axes.plot([when for when, _ in series], [count for _, count in series], color="#bbbbbb")
+        axes.plot([when for when, _ in series], [count for _, count in series], color="#bbbbbb")  # type: ignore[arg-type]
         for when, _ in given:
-            axes.axvline(when, color="#d62728")
+            axes.axvline(when, color="#d62728")  # type: ignore[arg-type]
         axes.set_title("taxi rides by the half hour, alarms at epsilon 0.5 for all of them")
         figure.savefig(picture, dpi=120)
     return given

@@ -15,6 +15,7 @@ import itertools
 import math
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
@@ -40,7 +41,7 @@ class Apart(Exception):
 class Again(Exception):
     """A group was shown that only one table has: a failure, priced by a delta. Ask again without it."""
 
-    def __init__(self, groups):
+    def __init__(self, groups: Any) -> None:
         super().__init__("a group of one table alone")
         self.groups = groups
 
@@ -70,7 +71,7 @@ class Listener:
     people: Any = None
     judging: Any = None
 
-    def decide(self, make):
+    def decide(self, make: Any) -> Any:
         place = len(self.outcomes)
         if self.script is None:
             outcome = make()
@@ -81,11 +82,11 @@ class Listener:
         self.outcomes.append(outcome)
         return outcome
 
-    def note(self, kind, given, scale, *label):
+    def note(self, kind: Any, given: Any, scale: Any, *label: Any) -> None:
         stage = self.stages[-1][0] if self.stages else None
         self.draws.append(Draw(kind, stage, label, given, float(scale)))
 
-    def added(self, kind, scale, exact):
+    def added(self, kind: Any, scale: Any, exact: Any) -> Any:
         """The sum of exact numbers and noise."""
         if isinstance(self.stages[-1][0], keys.KeySelection):
             return self._selected(exact, scale)
@@ -99,16 +100,16 @@ class Listener:
             raise Apart("another number of groups")
         return outcome
 
-    def _noise(self, kind, scale, shape):
+    def _noise(self, kind: Any, scale: Any, shape: Any) -> Any:
         numpy = np.random.default_rng(self.generator.getrandbits(64))
         if kind == "normal":
             return numpy.normal(0, scale, shape)
         return numpy.laplace(0, scale, shape)
 
-    def _groups(self):
+    def _groups(self) -> list[Any]:
         return list(zip(*(column.tolist() for column in self.totals.keys), strict=True))
 
-    def _shown(self, present):
+    def _shown(self, present: Any) -> Any:
         """Which of the groups that are there are shown: the same on both tables, or none of this is a comparison."""
         names = {repr(group) for group in present} - self.hidden
         shown = self.decide(lambda: frozenset(name for name in sorted(names) if self.generator.random() < 0.7))
@@ -116,13 +117,13 @@ class Listener:
             raise Again(shown - names)
         return shown
 
-    def _selected(self, weights, scale):
+    def _selected(self, weights: Any, scale: Any) -> Any:
         groups = self._groups()
         self.note("threshold", dict(zip(groups, weights.tolist(), strict=True)), scale)
         shown = self._shown(groups)
         return np.array([FAR if repr(group) in shown else -FAR for group in groups], np.int64)
 
-    def _counted(self, kind, exact, scale):
+    def _counted(self, kind: Any, exact: Any, scale: Any) -> Any:
         """Noise on groups from the data: those that are shown get the same noisy numbers on both tables."""
         groups = self._groups()
         stage = next(stage for stage, _ in self.stages if isinstance(stage, counted_keys.CountedKeys))
@@ -132,7 +133,7 @@ class Listener:
         self.note(f"counted {kind}", given, scale)
         shown = self._shown(list(given))
 
-        def rows():
+        def rows() -> dict[Any, Any]:
             noisy = flat + np.round(self._noise(kind, float(scale), flat.shape)).astype(np.int64)
             noisy[:, counter] = FAR
             return {repr(g): row for g, row in zip(groups, noisy.tolist(), strict=True)}
@@ -142,17 +143,17 @@ class Listener:
         noisy = [known.get(repr(g), hidden) if repr(g) in shown else hidden for g in groups]
         return np.array(noisy, np.int64).reshape(exact.shape)
 
-    def judged(self, original):
+    def judged(self, original: Any) -> Any:
         """The threshold of noisy counts, with the exact counts of the groups that it judges."""
 
-        def find(noise, reach, blocks, failing):
+        def find(noise: Any, reach: Any, blocks: Any, failing: Any) -> Any:
             level = original(noise, reach, blocks, failing)
             self.judging = noise, reach, level  # groups are heard afterwards, batch by batch
             return level
 
         return find
 
-    def coins(self, chance, size, *, rng):
+    def coins(self, chance: Any, size: Any, *, rng: Any) -> Any:
         """The coins of groups that hold equally many people."""
         del rng
         count = next(self.people[0])
@@ -164,12 +165,12 @@ class Listener:
             self.people[2][groups[place]] = float(chance)
         return np.array([repr(groups[place]) in self.people[3] for place in at.tolist()], bool)
 
-    def pick_few(self, original):
-        def listen(selection):
+    def pick_few(self, original: Any) -> Any:
+        def listen(selection: Any) -> Any:
             pick = original(selection)
 
-            def picked(people, rng):
-                chances = {}
+            def picked(people: Any, rng: Any) -> Any:
+                chances: dict[Any, Any] = {}
                 self.people = (iter(np.unique(people).tolist()), people, chances, self._shown(self._groups()))
                 found = pick(people, rng)
                 self.note("coins", chances, 1.0)
@@ -179,7 +180,7 @@ class Listener:
 
         return listen
 
-    def choice(self, scores, scale, size=None, *, weights=None, rng=None):
+    def choice(self, scores: Any, scale: Any, size: Any = None, *, weights: Any = None, rng: Any = None) -> Any:
         del rng
         if size is not None:
             raise Apart("several choices at once: this search does not know them")
@@ -192,7 +193,7 @@ class Listener:
         best = int(np.argmax(scores.astype(float)))
         return self.decide(lambda: self.generator.choice([best, self.generator.randrange(len(scores))]))
 
-    def failures(self, sizes, tried, least, scales, rng):
+    def failures(self, sizes: Any, tried: Any, least: Any, scales: Any, rng: Any) -> Any:
         """How many windows of each group do not pass, tried from the widest on; the threshold is public."""
         del rng
         stage, counter = self.stages[-1]
@@ -206,8 +207,8 @@ class Listener:
             left.append(many - self.decide(lambda many=many: self.generator.randint(0, many)))
         return np.array(left, np.int64)
 
-    def choose_points(self, original):
-        def choose(pieces, *arguments, **named):
+    def choose_points(self, original: Any) -> Any:
+        def choose(pieces: Any, *arguments: Any, **named: Any) -> Any:
             self.sought = [pieces, []]
             try:
                 return original(pieces, *arguments, **named)
@@ -216,7 +217,7 @@ class Listener:
 
         return choose
 
-    def choices(self, scores, starts, scale, *, weights, rng):
+    def choices(self, scores: Any, starts: Any, scale: Any, *, weights: Any, rng: Any) -> Any:
         """One candidate of each piece: gaps and cells in turn, a gap at either end."""
         del rng
         pieces, offsets = self.sought
@@ -229,7 +230,7 @@ class Listener:
             offsets += [] if offset is None else [offset]
         return np.array(chosen, np.int64)
 
-    def _point(self, cells, span, scores, weights, scale):
+    def _point(self, cells: Any, span: Any, scores: Any, weights: Any, scale: Any) -> tuple[Any, ...]:
         low, high = span
         edges = [low - 1, *cells.tolist(), high + 1]
         if any(b <= a for a, b in itertools.pairwise(edges[1:-1])) or (
@@ -249,15 +250,15 @@ class Listener:
             return 2 * place + 1, None
         return 2 * place, point - edges[place] - 1
 
-    def offset(self, bounds, *, rng):
+    def offset(self, bounds: Any, *, rng: Any) -> Any:
         del rng
         offsets = self.sought[1]
         if len(offsets) != len(bounds) or any(not 0 <= o < n for o, n in zip(offsets, bounds, strict=True)):
             raise Apart("a point out of its gap")
         return np.array(offsets, np.int64)
 
-    def descend(self, original):
-        def descended(*arguments):
+    def descend(self, original: Any) -> Any:
+        def descended(*arguments: Any) -> Any:
             self.depth += 1
             try:
                 return original(*arguments)
@@ -266,8 +267,8 @@ class Listener:
 
         return descended
 
-    def staged(self, original):
-        def method(stage, *arguments, **named):
+    def staged(self, original: Any) -> Any:
+        def method(stage: Any, *arguments: Any, **named: Any) -> Any:
             self.stages.append((stage, [0]))
             try:
                 return original(stage, *arguments, **named)
@@ -276,9 +277,9 @@ class Listener:
 
         return method
 
-    def heard(self, original):
-        def answer_in_batches(question, use):
-            def listen(totals):
+    def heard(self, original: Any) -> Any:
+        def answer_in_batches(question: Any, use: Any) -> None:
+            def listen(totals: Any) -> None:
                 self.totals = totals
                 if self.judging is not None:
                     noise, reach, level = self.judging
@@ -291,17 +292,17 @@ class Listener:
 
         return answer_in_batches
 
-    def noise(self, kind):
+    def noise(self, kind: Any) -> Any:
         return lambda scale, *_, rng: Noise(self, kind, scale) if rng else None
 
 
 class Noise:
     """Noise that is drawn when it meets the exact numbers."""
 
-    def __init__(self, listener, kind, scale):
+    def __init__(self, listener: Any, kind: Any, scale: Any) -> None:
         self.listener, self.kind, self.scale = listener, kind, scale
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **_: Any) -> Any:
         (exact,) = (given for given in inputs if given is not self)
         if ufunc is not np.add or method != "__call__":
             raise Apart("noise that is not added")
@@ -322,11 +323,11 @@ STAGES = (
 
 
 @contextlib.contextmanager
-def listening(listener):
+def listening(listener: Any) -> Iterator[None]:
     """Every sampler of `mosha.tables` asks the listener."""
     with contextlib.ExitStack() as stack:
 
-        def put(owner, name, value):
+        def put(owner: Any, name: Any, value: Any) -> None:
             stack.enter_context(mock.patch.object(owner, name, value))
 
         for owner, name in STAGES:
@@ -355,14 +356,14 @@ def listening(listener):
 class OneKey:
     """The randomness of a release that draws nothing but its bounding key."""
 
-    def __init__(self, key):
+    def __init__(self, key: Any) -> None:
         self.key = key
 
-    def bytes(self, size):
+    def bytes(self, size: Any) -> Any:
         return self.key[:size]
 
 
-def run(question, budget, key, listener):
+def run(question: Any, budget: Any, key: Any, listener: Any) -> tuple[Any, ...]:
     """The value of one release, every draw of which the listener has decided."""
     measurement = question.measurement(budget)
     with listening(listener):
@@ -370,9 +371,9 @@ def run(question, budget, key, listener):
     return measurement, value
 
 
-def compare(first, second, make, seed):
+def compare(first: Any, second: Any, make: Any, seed: Any) -> tuple[Any, ...]:
     """The greatest share that each kind of draw uses of what was charged; `make` runs a release with a listener."""
-    hidden = frozenset()
+    hidden: Any = frozenset()
     while True:
         one = Listener(random.Random(seed), hidden)
         measurement, value = make(first, one)
@@ -390,17 +391,17 @@ def compare(first, second, make, seed):
     return shares, one.draws, other.draws
 
 
-def losses(event, one, other):
+def losses(event: Any, one: Any, other: Any) -> Any:
     """What each stage loses, as a share of what its event allows; and every such event must have been charged."""
     stages = defaultdict(list)
     for a, b in zip(one, other, strict=True):
         if (a.kind, a.label, type(a.stage)) != (b.kind, b.label, type(b.stage)) or a.scale != b.scale:
             raise Apart(f"draws of another kind or scale: {a} and {b}")
         stages[id(a.stage)].append((a, b))
-    left = Counter()
+    left: Any = Counter()
     for part, count in _open(event):
         left[part] += count
-    found = {}
+    found: dict[Any, Any] = {}
     for pairs in stages.values():
         stage = pairs[0][0].stage
         for name, share in LOSSES[type(stage)](stage, pairs):
@@ -412,7 +413,7 @@ def losses(event, one, other):
     return found
 
 
-def _open(event):
+def _open(event: Any) -> Iterator[Any]:
     """The parts of an event; noise whose counts show groups is looked at together with its failure.
 
     Where one of two noises was paid for, either may be drawn.
@@ -425,7 +426,7 @@ def _open(event):
                 yield from one.parts()
 
 
-def _charged(stage, pairs):
+def _charged(stage: Any, pairs: Any) -> Any:
     if isinstance(stage, counted_keys.CountedKeys):
         return mosha.events.Failure(stage.sums.noise_event, stage.delta)
     if not isinstance(stage, quantiles.QuantilesPart):
@@ -437,13 +438,13 @@ def _charged(stage, pairs):
     return event
 
 
-def moved(a, b):
+def moved(a: Any, b: Any) -> Any:
     if a.given.shape != b.given.shape:
         raise Apart("another number of groups or buckets")
     return np.abs(a.given - b.given).astype(float)
 
 
-def _histograms(stage, pairs):
+def _histograms(stage: Any, pairs: Any) -> Iterator[tuple[Any, ...]]:
     epsilon = 1 / float(dict(stage.event.parts()).popitem()[0].noise_multiplier)
     calls = sum(count for _, count in stage.event.parts())
     name = type(stage).__name__
@@ -452,7 +453,7 @@ def _histograms(stage, pairs):
         yield name, float(moved(a, b).sum()) / a.scale / epsilon
 
 
-def _counts(stage, pairs, budget):
+def _counts(stage: Any, pairs: Any, budget: Any) -> Iterator[Any]:
     """Noisy counts that show groups: what both tables have is compared as noise is, the rest as a failure."""
     ((a, b),) = pairs
     both = sorted(set(a.given) & set(b.given), key=repr)
@@ -462,7 +463,7 @@ def _counts(stage, pairs, budget):
         yield from budget(stage, [(replace(first, kind=kind), replace(second, kind=kind))])
 
 
-def _alone(stage, pairs):
+def _alone(stage: Any, pairs: Any) -> Iterator[tuple[Any, ...]]:
     """How likely a group is shown that one table alone has, over the delta that was charged."""
     ((a, b),) = pairs
     for one, other in ((a, b), (b, a)):
@@ -472,7 +473,7 @@ def _alone(stage, pairs):
         yield "counted groups of one alone", chance / stage.delta
 
 
-def _boxes(stage, pairs):
+def _boxes(stage: Any, pairs: Any) -> Iterator[Any]:
     if pairs[0][0].kind.startswith("counted"):
         yield from _counts(stage, pairs, _boxes)
         return
@@ -485,7 +486,7 @@ def _boxes(stage, pairs):
     yield "draws of box noise", float(len(pairs))
 
 
-def _normals(stage, pairs):
+def _normals(stage: Any, pairs: Any) -> Iterator[Any]:
     if pairs[0][0].kind.startswith("counted"):
         yield from _counts(stage, pairs, _normals)
         return
@@ -496,25 +497,25 @@ def _normals(stage, pairs):
     yield "draws of normal noise", float(len(pairs))
 
 
-def _span(change):
+def _span(change: Any) -> Any:
     return float(max(change) - min(change)) if len(change) else 0.0
 
 
-def _top(stage, pairs):
+def _top(stage: Any, pairs: Any) -> Iterator[tuple[Any, ...]]:
     for a, b in pairs:
         yield "top", _span((a.given - b.given).tolist()) / a.scale / stage.epsilon
     yield "draws of top", len(pairs) / stage.k
 
 
-def _quantiles(stage, pairs):
-    together = defaultdict(float)
+def _quantiles(stage: Any, pairs: Any) -> Iterator[tuple[Any, ...]]:
+    together: Any = defaultdict(float)
     for a, b in pairs:
         together[a.label[:2]] += _points(a, b) / a.scale if a.kind == "point" else _passes(a, b)
     for (kind, _), loss in together.items():
         yield f"quantiles: {kind}", loss / (stage.epsilon if kind == "level" else stage.wide)
 
 
-def _passes(a, b):
+def _passes(a: Any, b: Any) -> Any:
     """What the threshold and the one window that fails lose together."""
     change = (a.given - b.given).tolist()
     if change.pop() != 0:
@@ -522,7 +523,7 @@ def _passes(a, b):
     return max(map(abs, change), default=0) / a.scale + _span(change) / float(a.label[2])
 
 
-def _points(a, b):
+def _points(a: Any, b: Any) -> Any:
     """How far the scores of all points of the grid move, from the one that moves up most to the one that moves down."""
     (_, _, span), (_, _, other) = a.given, b.given
     if span != other:
@@ -532,7 +533,7 @@ def _points(a, b):
     return _span([x - y for x, y in zip(_scores(a.given, inside), _scores(b.given, inside), strict=True)])
 
 
-def _scores(given, marks):
+def _scores(given: Any, marks: Any) -> list[Any]:
     edges, scores, _ = given
     cells = edges[1:-1]
     places = np.searchsorted(np.array(cells, np.int64), np.array(marks, np.int64), side="left")
@@ -540,7 +541,7 @@ def _scores(given, marks):
     return [scores[p] if at else scores[len(cells) + p] for p, at in zip(places.tolist(), hit, strict=True)]
 
 
-def _selection(stage, pairs):
+def _selection(stage: Any, pairs: Any) -> Iterator[tuple[Any, ...]]:
     ((a, b),) = pairs
     if a.kind == "coins":
         yield "groups by coins", _coins(stage, a.given, b.given)
@@ -555,7 +556,7 @@ def _selection(stage, pairs):
         yield "groups of one alone", -math.expm1(hidden) / stage.event.probability
 
 
-def _coins(stage, one, other):
+def _coins(stage: Any, one: Any, other: Any) -> Any:
     """The exact delta of independent coins at the epsilon of the selection, in both directions, over the delta."""
     differing = [g for g in {**one, **other} if one.get(g, 0.0) != other.get(g, 0.0)]
     if len(differing) > 14:

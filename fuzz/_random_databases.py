@@ -74,7 +74,7 @@ class World:
         found = {"person": _make_table(["id", "letter", "x"], [kinds[0], kinds[2], kinds[3]], rows["person"])}
         for name in ("t1", *self.parents):
             found[name] = _make_table(names, kinds, rows[name])
-        found["pub"] = _make_table(["letter", "x", "other"], [kinds[2], kinds[3], kinds[2]], self.public)
+        found["pub"] = _make_table(["letter", "x", "other"], [kinds[2], kinds[3], kinds[2]], self.public)  # type: ignore[arg-type]
         return found
 
     def declare(self) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from datetime import date, datetime
+from typing import Any
 
 import pyarrow as pa
 
@@ -65,16 +66,16 @@ NEARBY = [datetime(2020, 5, 5, microsecond=1), datetime(2024, 2, 29, 23, 59, 59,
 UNITS = [
     mosha.Row(),
     mosha.Row(at_most=3),
-    mosha.Row(neighbors="replace-one"),
-    mosha.Row(at_most=2, neighbors="replace-one"),
+    mosha.Row(neighbors="replace-one"),  # type: ignore[arg-type]
+    mosha.Row(at_most=2, neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Person("who", at_most=1),
     mosha.Person("who", at_most=2),
-    mosha.Person("who", at_most=3, neighbors="replace-one"),
+    mosha.Person("who", at_most=3, neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Person("who"),
-    mosha.Person("who", neighbors="replace-one"),
+    mosha.Person("who", neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Person("who", groups=2, per_group=3),
     mosha.Person("who", groups=1, per_group=2, at_most=1),
-    mosha.Person("who", groups=2, per_group=1, neighbors="replace-one"),
+    mosha.Person("who", groups=2, per_group=1, neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Person("who", total=2.5),
     mosha.Person("who", groups=2),
     mosha.Person("who", at_most=4, groups=2, per_group=3),
@@ -106,7 +107,7 @@ OFTEN = [mosha.col("cat").is_null(), mosha.col("c"), mosha.col("cat") < 2, ~mosh
 """Conditions that many rows meet: a question that drops all rows compares nothing."""
 
 
-def one_row(g, person, wards):
+def one_row(g: Any, person: Any, wards: Any) -> tuple[Any, ...]:
     return (
         person, g.choice(wards), g.choice([0, 0, 1, 2, 3, None]), g.choice(WHOLES), g.choice(WHOLES), g.choice(REALS),
         g.choice(REALS), g.choice([True, False, None]), g.choice([True, False]), g.choice(TEXTS), g.choice(TEXTS),
@@ -114,17 +115,17 @@ def one_row(g, person, wards):
     )  # fmt: skip
 
 
-def rows_of(g, person):
+def rows_of(g: Any, person: Any) -> Any:
     wards = g.choice([["A"], ["A", "B", "C"], ["A", "B", None, "Z"], list("ABCDEFGHIJ")])
     rows = [one_row(g, person, wards) for _ in range(g.choice([1, 1, 2, 3, 5, 20]))]
     return rows + rows[:1] * g.choice([0, 0, 1, 4])
 
 
-def beside_of(g, person):
+def beside_of(g: Any, person: Any) -> list[Any]:
     return [(person, g.choice(["k1", "k2", None]), g.choice(REALS)) for _ in range(g.choice([0, 1, 4]))]
 
 
-def neighbors(g, unit):
+def neighbors(g: Any, unit: Any) -> Any:
     """Two pairs of a table and one that can be joined to it: a unit is added, or replaced by another."""
     others = [row for person in range(6) for row in rows_of(g, person)]
     others += [one_row(g, None, ["A"]) for _ in range(g.choice([0, 0, 3]))]
@@ -154,21 +155,21 @@ class Planner:
     Expressions are at most `depth` deep; without `large`, moments of many groups are left out, which take long.
     """
 
-    def __init__(self, seed, depth=2, *, large=True, cases=CASES):
+    def __init__(self, seed: Any, depth: Any = 2, *, large: bool = True, cases: Any = CASES) -> None:
         self.g, self.depth, self.large, self.share = random.Random(seed), depth, large, cases
         self.grower = Grower(self.g.random())
         self.numbers = ["cat", "i", "j", "x", "y"]
 
-    def grow(self, kind):
+    def grow(self, kind: Any) -> Any:
         return self.grower.grow(kind, self.g.randrange(self.depth + 1))
 
-    def number(self):
+    def number(self) -> Any:
         return self.grow(self.g.choice([WHOLE, REAL]))
 
-    def between(self):
+    def between(self) -> Any:
         return "automatic" if self.g.random() < 0.2 else self.g.choice(RANGES)
 
-    def question(self, table, beside, public):
+    def question(self, table: Any, beside: Any, public: Any) -> Any:
         g = self.g
         for _ in range(g.choice([0, 1, 1, 2])):
             step = g.random()
@@ -189,7 +190,7 @@ class Planner:
         asked = {f"a{i}": self.aggregate(table.unit, moments=moments) for i in range(g.choice([1, 1, 2, 3]))}
         return grouped.aggregate(**(self.cases() if g.random() < self.share else asked))
 
-    def cases(self):
+    def cases(self) -> dict[Any, Any]:
         """Counts and sums of cases that exclude one another, by their text or as it happens."""
         g = self.g
         if g.random() < 0.5:
@@ -199,11 +200,11 @@ class Planner:
             conditions = self.split(g.choice([2, 3, 5]))
         return {f"a{i}": self.case(condition) for i, condition in enumerate(conditions)}
 
-    def split(self, number):
+    def split(self, number: Any) -> Any:
         """So many conditions about one value, most of which exclude one another; what rows often hold is cut apart."""
         g, kind = self.g, self.g.choice([WHOLE, REAL, TEXT, DATE, CLOCK])
         of = self.grow(kind) if g.random() < 0.5 else mosha.col(g.choice(OF_KIND[kind]))
-        constants = g.sample(CONSTANTS[kind], number + 1)
+        constants: list[Any] = g.sample(CONSTANTS[kind], number + 1)  # type: ignore[arg-type]
         low, high = sorted(constants[:2])
         made = [of == constants[i] for i in range(number - 2)]
         made += g.choice(
@@ -219,7 +220,7 @@ class Planner:
         )
         return g.sample(made, len(made))
 
-    def case(self, condition):
+    def case(self, condition: Any) -> Any:
         """A count or a sum that is not zero where a condition holds, and sometimes elsewhere."""
         g, number, between = self.g, self.number(), self.g.choice(RANGES)
         kinds = [
@@ -233,7 +234,7 @@ class Planner:
         ]
         return g.choices(kinds, [4, 2, 2, 2, 2, 3, 0.3])[0]()
 
-    def grouped(self, table):
+    def grouped(self, table: Any) -> Any:
         g, choice = self.g, self.g.random()
         if choice < 0.3:
             return table
@@ -254,7 +255,7 @@ class Planner:
             return table.group_by(*g.choice([["ward"], ["cat"], ["ward", "cat"]]))
         return table.group_by("ward", k=self.grow(WHOLE), keys={"ward": ["A", "B", None], "k": [0, 1, 2]})
 
-    def aggregate(self, unit, *, moments):
+    def aggregate(self, unit: Any, *, moments: Any) -> Any:
         g = self.g
         kinds = [
             ask.count,
@@ -270,20 +271,20 @@ class Planner:
         ]  # fmt: skip
         return g.choice(kinds if moments else kinds[:4] + kinds[7:])()
 
-    def quantile(self):
+    def quantile(self) -> Any:
         at, bars = self.g.choice([0, 0.01, 0.25, 0.5, 1 / 3, 0.9, 1]), self.g.choice(["rows", "values"])
-        return quantile(self.number(), at, between=self.between(), bars=bars)
+        return quantile(self.number(), at, between=self.between(), bars=bars)  # type: ignore[arg-type]
 
-    def column(self):
+    def column(self) -> Any:
         return self.g.choice(self.numbers)
 
 
-def with_delta(budget):
+def with_delta(budget: Any) -> Any:
     """The same budget with a delta, which groups from data cost."""
     return Budget(epsilon=budget.epsilon, delta=1e-5, rho=budget.rho)
 
 
-def arrow(columns, rows):
+def arrow(columns: Any, rows: Any) -> Any:
     kinds = {
         Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.TEXT: pa.string(),
         Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"),

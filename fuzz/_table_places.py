@@ -7,7 +7,9 @@ import itertools
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from fuzz._random_plans import arrow
 from mosha.connect.engines.duckdb import DuckDB
@@ -26,13 +28,13 @@ _numbers = itertools.count()
 class Places:
     """Loads rows in every way of one engine; `close` forgets all of them."""
 
-    def __init__(self, engine, server=None, session=None):
+    def __init__(self, engine: Any, server: Any = None, session: Any = None) -> None:
         self.engine, self.server, self.session = engine, server, session
         self.folder = Path(tempfile.mkdtemp(prefix="mosha-fuzz-"))
         self.duck = {"SQL": DuckDB(threads=1, compiled_from=None), "kernel": DuckDB(threads=1, compiled_from=0)}
-        self.tables = []
+        self.tables = []  # type: ignore[var-annotated]
 
-    def load(self, way, columns, rows):
+    def load(self, way: Any, columns: Any, rows: Any) -> Any:
         table = arrow(columns, rows)
         if way in self.duck:
             return self.duck[way].frame(table)
@@ -42,17 +44,17 @@ class Places:
             return self.server.load(Schema(columns), rows)
         return self._postgresql(columns, rows) if way == "PostgreSQL" else self._spark(table)
 
-    def _path(self):
+    def _path(self) -> str:
         return str(self.folder / f"t{next(_numbers)}.parquet")
 
-    def _parquet(self, table):
+    def _parquet(self, table: Any) -> Any:
         import pyarrow.parquet as pq
 
         path = self._path()
         pq.write_table(table, path)
         return self.duck["SQL"].file(path)
 
-    def _postgresql(self, columns, rows):
+    def _postgresql(self, columns: Any, rows: Any) -> Any:
         import psycopg
 
         from mosha.connect.engines.postgresql import PostgreSQL
@@ -68,7 +70,7 @@ class Places:
         self.tables.append(name)
         return PostgreSQL.at(self.server).table(name)
 
-    def _spark(self, table):
+    def _spark(self, table: Any) -> Any:
         import pyarrow.parquet as pq
 
         from mosha.connect.engines.spark import Spark
@@ -78,7 +80,7 @@ class Places:
         frame = self.session.read.parquet(path)
         return Spark.of(frame).frame(frame)
 
-    def vary(self, seed):
+    def vary(self, seed: Any) -> None:
         """Let Spark plan every second comparison anew as it runs, as it does unless told otherwise.
 
         It takes two to four times as long for tables as small as these, most of it for planning.
@@ -86,7 +88,7 @@ class Places:
         if self.session is not None:
             self.session.conf.set("spark.sql.adaptive.enabled", "true" if seed % 2 else "false")
 
-    def forget(self):
+    def forget(self) -> None:
         """Let go of the tables of one comparison."""
         for path in self.folder.iterdir():
             path.unlink()
@@ -100,7 +102,7 @@ class Places:
 
 
 @contextlib.contextmanager
-def opened(engine):
+def opened(engine: Any) -> Iterator[Any]:
     """The places of one engine, with a server or a session of their own where the engine needs one."""
     with contextlib.ExitStack() as stack:
         server = session = None
@@ -116,13 +118,13 @@ def opened(engine):
             from tests.connect.places import MariaDBPlace
             from tests.mariadb import run_server
 
-            server = MariaDBPlace(stack.enter_context(run_server()), "fuzz")
+            server = MariaDBPlace(stack.enter_context(run_server()), "fuzz")  # type: ignore[assignment]
         if engine == "spark":
             from pyspark.sql import SparkSession
 
             from tests.spark import SETTINGS
 
-            folder = tempfile.mkdtemp(prefix="mosha-spark-")
+            folder = tempfile.mkdtemp(prefix="mosha-spark-")  # type: ignore[assignment]
             builder = SparkSession.builder.master("local[1]").appName("mosha fuzz")
             folders = {
                 "spark.sql.warehouse.dir": folder,

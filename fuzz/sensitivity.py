@@ -21,6 +21,7 @@ import warnings
 from collections import Counter
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import mosha
 from fuzz import _noise_inputs as noise_inputs
@@ -36,7 +37,7 @@ class Found(Exception):
     """Something is wrong, and the seed shows it."""
 
 
-def questions(places, way, seed, depth, **settings):
+def questions(places: Any, way: Any, seed: Any, depth: Any, **settings: Any) -> tuple[Any, ...]:
     """The same random question about two neighboring tables; or a refusal."""
     g = random.Random(seed)
     unit, budget = g.choice(random_plans.UNITS), g.choice(random_plans.BUDGETS)
@@ -53,7 +54,7 @@ def questions(places, way, seed, depth, **settings):
     return found, budget, g.randbytes(32)
 
 
-def _release(budget, key, told, said, question, listener):
+def _release(budget: Any, key: Any, told: Any, said: Any, question: Any, listener: Any) -> Any:
     """One release, and what it warned of."""
     told.clear()
     found = noise_inputs.run(question, budget, key, listener)
@@ -61,19 +62,19 @@ def _release(budget, key, told, said, question, listener):
     return found
 
 
-def _ordered(given):
+def _ordered(given: Any) -> str:
     """What a sampler was given, as text; groups from data come in no particular order."""
     return repr(sorted(given.items(), key=repr) if isinstance(given, dict) else given)
 
 
-def compare(places, seed, depth=2, **settings):
+def compare(places: Any, seed: Any, depth: Any = 2, **settings: Any) -> Any:
     """The shares that one random pair uses, for each way in which the tables are read; Found where one is above 1."""
-    inputs, shares = {}, Counter()
+    inputs, shares = {}, Counter()  # type: ignore[var-annotated]
     for way in WAYS[places.engine]:
         (first, second), budget, key = questions(places, way, seed, depth, **settings)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            said = []
+            said: list[Any] = []
             make = partial(_release, budget, key, told, said)
             try:
                 used, *draws = noise_inputs.compare(first, second, make, seed)
@@ -93,7 +94,7 @@ def compare(places, seed, depth=2, **settings):
     return shares
 
 
-def _work(engine, settings, connection):
+def _work(engine: Any, settings: Any, connection: Any) -> None:
     """Compares the seeds that come through a pipe, until there are no more."""
     os.nice(19)
     warnings.simplefilter("ignore")
@@ -115,7 +116,7 @@ def _work(engine, settings, connection):
 class Worker:
     """A process that compares; ended and made anew where a comparison does not come back."""
 
-    def __init__(self, engine, settings):
+    def __init__(self, engine: Any, settings: Any) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(engine, settings, other), daemon=True)
@@ -123,24 +124,24 @@ class Worker:
         other.close()  # so that a process that cannot begin is heard of
         self.connection.recv()
 
-    def wait(self, patience):
+    def wait(self, patience: Any) -> Any:
         if not self.connection.poll(patience):
             self.end()
             return "stalled", None
         return self.connection.recv()
 
-    def compare(self, seed, patience):
+    def compare(self, seed: Any, patience: Any) -> Any:
         self.connection.send(seed)
         return self.wait(patience)
 
-    def end(self):
+    def end(self) -> None:
         self.process.kill()
         self.process.join()
 
 
-def search(engine, seed, count, seconds, *, patience, **settings):
+def search(engine: Any, seed: Any, count: Any, seconds: Any, *, patience: Any, **settings: Any) -> tuple[Any, ...]:
     """Compare until so many pairs were compared or the time is over; the tally, the worst shares, what was found."""
-    tally, worst, found, worker = Counter(), {}, [], Worker(engine, settings)
+    tally, worst, found, worker = Counter(), {}, [], Worker(engine, settings)  # type: ignore[var-annotated]
     start = time.monotonic()
     with suppress(KeyboardInterrupt):  # what was compared so far is told all the same
         while tally["compared"] < count and time.monotonic() - start < seconds:
@@ -161,7 +162,7 @@ def search(engine, seed, count, seconds, *, patience, **settings):
     return tally, worst, found
 
 
-def attempts(*, seconds, count):
+def attempts(*, seconds: Any, count: Any) -> Any:
     """A search of all engines, one after the other; what is found is raised."""
     together = 0
     for engine in COUNTS:
@@ -173,7 +174,7 @@ def attempts(*, seconds, count):
     return together
 
 
-def main(arguments):
+def main(arguments: Any) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.sensitivity", description=__doc__)
     parser.add_argument("--engine", choices=[*WAYS], action="append")
     parser.add_argument("--count", type=int, help="pairs to compare on each engine")

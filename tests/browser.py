@@ -3,6 +3,8 @@
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -21,14 +23,14 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def browser():
+def browser() -> Iterator[Any]:
     """`browser(*words)` runs the browser once with these arguments and gives what it printed."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
     folder = tempfile.mkdtemp(prefix="mosha-browser-")
 
-    def run(*words):
+    def run(*words: Any) -> Any:
         done = subprocess.run(
             [program, *FLAGS, f"--user-data-dir={folder}", *words], capture_output=True, timeout=300, check=True
         )

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,18 +59,18 @@ class Server:
             f"--datadir={folder / 'data'}",
             "--auth-root-authentication-method=normal",
         ]
-        subprocess.run([*make, "--skip-test-db"], check=True, capture_output=True, cwd=folder, **self.owner)
+        subprocess.run([*make, "--skip-test-db"], check=True, capture_output=True, cwd=folder, **self.owner)  # type: ignore[call-overload]
         self.start()
 
     def start(self) -> None:
         for attempt in range(5):
-            if self.port is None or attempt:
-                self.port = _free_port()
+            if self.port is None or attempt:  # type: ignore[unreachable]
+                self.port = _free_port()  # type: ignore[assignment]
             places = [f"--datadir={self.folder / 'data'}", f"--socket={self.folder / 'socket'}", f"--port={self.port}"]
             command = [self.binary, "--no-defaults", *places, f"--pid-file={self.folder / 'pid'}", *SETTINGS]
             limited = ["sh", "-c", f'ulimit -v {MOST_MEMORY} && exec "$@"', "sh", *command]
             with (self.folder / "log").open("ab") as log:
-                self.process = subprocess.Popen(limited, stdout=log, stderr=log, cwd=self.folder, **self.owner)
+                self.process = subprocess.Popen(limited, stdout=log, stderr=log, cwd=self.folder, **self.owner)  # type: ignore[call-overload]
             if self._answers():
                 return
         pytest.fail(f"MariaDB did not start: {(self.folder / 'log').read_text()[-2000:]}")
@@ -80,10 +82,10 @@ class Server:
             with contextlib.suppress(pymysql.OperationalError):
                 self.connect().close()
                 return True
-            time.sleep(0.05)
+            time.sleep(0.05)  # type: ignore[unreachable]
         return False
 
-    def connect(self, database: str | None = None):
+    def connect(self, database: str | None = None) -> Any:
         import pymysql
 
         address = {"host": "127.0.0.1", "port": self.port, "user": "mosha"}
@@ -104,7 +106,7 @@ class Server:
 
 
 @contextlib.contextmanager
-def run_server():
+def run_server() -> Iterator[Any]:
     """A running server, whose data are forgotten with it."""
     binary = server_binary()
     assert binary is not None
@@ -118,7 +120,7 @@ def run_server():
 
 
 @pytest.fixture(scope="session")
-def mariadb_server():
+def mariadb_server() -> Iterator[Any]:
     """A running server; skipped only where its binary is not installed."""
     if server_binary() is None:
         pytest.skip("MariaDB is not installed (Debian: apt-get install mariadb-server)")

@@ -9,7 +9,9 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,17 +61,17 @@ class Server:
         self._quietly([*make, folder / "data"])
         self.start()
 
-    def _quietly(self, command) -> None:
-        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self.owner)
+    def _quietly(self, command: Any) -> None:
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self.owner)  # type: ignore[call-overload]
 
     def start(self) -> None:
         for attempt in range(5):
-            if self.port is None or attempt:
-                self.port = _free_port()
+            if self.port is None or attempt:  # type: ignore[unreachable]
+                self.port = _free_port()  # type: ignore[assignment]
             settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
             command = [self.commands / "postgres", "-D", self.folder / "data", "-p", str(self.port), *settings]
             with (self.folder / "log").open("ab") as log:
-                self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, **self.owner)
+                self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, **self.owner)  # type: ignore[call-overload]
             if self._answers():
                 return
         pytest.fail(f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-2000:]}")
@@ -81,7 +83,7 @@ class Server:
             with contextlib.suppress(psycopg.OperationalError):
                 psycopg.connect(self.url("postgres"), connect_timeout=5).close()
                 return True
-            time.sleep(0.05)
+            time.sleep(0.05)  # type: ignore[unreachable]
         return False
 
     def url(self, database: str) -> str:
@@ -93,7 +95,7 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def postgres_server():
+def postgres_server() -> Iterator[Any]:
     """A running server; skipped only where its binaries are not installed."""
     commands = binaries()
     if commands is None:

@@ -11,13 +11,14 @@ import hashlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).parents[1] / "src" / "mosha"
 PROOFS = sorted(PACKAGE.rglob("*.md"))
 STAMP = re.compile(r"^\*Proves `(?P<module>[\w.]+):(?P<name>\w+)` \(code (?P<code>[0-9a-f]{12})\)\.\*$", re.MULTILINE)
 
 
-def tree(node):
+def tree(node: Any) -> str:
     """A syntax tree as plain text, the same in every version of Python: without positions, docstrings, empty fields."""
     if isinstance(node, ast.AST):
         fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
@@ -30,29 +31,29 @@ def tree(node):
     return repr(node)
 
 
-def is_docstring(node):
+def is_docstring(node: Any) -> Any:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def code(source, name):
+def code(source: Any, name: Any) -> Any:
     """The stamp of what this source text defines as `name`: a function, a class or a constant."""
     (node,) = (node for node in ast.parse(source).body if name in names(node))
     return hashlib.sha256(tree(ast.Module(body=[node], type_ignores=[])).encode()).hexdigest()[:12]
 
 
-def names(node):
+def names(node: Any) -> set[Any]:
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
         return {node.name}
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
-def code_of(module, name):
+def code_of(module: Any, name: Any) -> Any:
     path = PACKAGE.parent.joinpath(*module.split("."))
     return code(path.with_suffix(".py").read_text(encoding="utf-8"), name)
 
 
-def stamps():
+def stamps() -> list[Any]:
     """(file, module, name, code) of every stamp in every proof file."""
     return [
         (path, match["module"], match["name"], match["code"])
@@ -61,7 +62,7 @@ def stamps():
     ]
 
 
-def restamp(path):
+def restamp(path: Any) -> None:
     text = STAMP.sub(
         lambda m: f"*Proves `{m['module']}:{m['name']}` (code {code_of(m['module'], m['name'])}).*",
         path.read_text(encoding="utf-8"),

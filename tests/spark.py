@@ -4,6 +4,8 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,7 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="session")
-def spark_session():
+def spark_session() -> Iterator[Any]:
     """A running session; skipped only where Java or pyspark is not installed."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Java is not installed (Debian: apt-get install default-jre-headless)")

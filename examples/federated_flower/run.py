@@ -99,7 +99,7 @@ class Loopback:
         with contextlib.suppress(OSError, ValueError):
             found: dict[str, Any] = json.loads(place.read_text())
             return found
-        return {}
+        return {}  # type: ignore[unreachable]
 
     def wait(self, until: Callable[[dict[str, Any]], Any], seconds: float = 240) -> dict[str, Any]:
         """Until the report says so."""

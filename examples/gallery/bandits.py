@@ -27,7 +27,7 @@ class OpenBandit(Bandit):
 
     def _publish(self, row: dict[str, list[object]]) -> np.ndarray:
         exact = getattr(self, "_exact", np.zeros(len(CHANCES)))
-        exact[row["arm"][0]] += row["reward"][0]
+        exact[row["arm"][0]] += row["reward"][0]  # type: ignore[call-overload]
         self._exact = exact
         return exact.copy()
 
@@ -35,18 +35,18 @@ class OpenBandit(Bandit):
         return 0.0
 
     def _find_deviations(self) -> np.ndarray:
-        return np.sqrt(0.25 / self._counts)
+        return np.sqrt(0.25 / self._counts)  # type: ignore[attr-defined]
 
 
 def play(kind: type[Bandit], people: int, epsilon: float, method: str, rng: np.random.Generator) -> np.ndarray:
     """Regret after each person."""
     account = wallet(mosha.Reading(), epsilon)
-    bandit = kind(range(len(CHANCES)), horizon=people, account=account, epsilon=epsilon, method=method)
+    bandit = kind(range(len(CHANCES)), horizon=people, account=account, epsilon=epsilon, method=method)  # type: ignore[arg-type]
     lost = np.empty(people)
     for person in range(people):
         arm = bandit.choose()
-        lost[person] = CHANCES.max() - CHANCES[arm]
-        bandit.record(float(rng.random() < CHANCES[arm]))
+        lost[person] = CHANCES.max() - CHANCES[arm]  # type: ignore[call-overload]
+        bandit.record(float(rng.random() < CHANCES[arm]))  # type: ignore[call-overload]
     return np.cumsum(lost)
 
 

@@ -70,7 +70,7 @@ class Sheet:
 
 def wallet(unit: Any, epsilon: float | None = None, delta: float = 0.0, *, rho: float | None = None) -> Any:
     """An account for one release: each setting that a script compares is a study of its own."""
-    limit = {"epsilon": epsilon, "delta": delta} if rho is None else {"rho": rho}
+    limit: dict[str, Any] = {"epsilon": epsilon, "delta": delta} if rho is None else {"rho": rho}
     return mosha.Ledger.memory().account("gallery", unit=unit, **limit)
 
 

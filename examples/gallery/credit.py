@@ -57,7 +57,7 @@ def find_cuts(people: dict[str, Any], epsilon: float) -> dict[str, list[float]]:
         asked = [table.quantile(name, rank, between=between, bars="rows") for rank in RANKS]
         ends = [float(question.release(epsilon=each * 0.999).value) for question in asked]
         found[name] = sorted({round(end) for end in ends if between[0] < round(end) < between[1]})
-    return found
+    return found  # type: ignore[return-value]
 
 
 def score(people: dict[str, Any], tested: dict[str, Any], epsilon: float | None) -> np.ndarray:

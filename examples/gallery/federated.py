@@ -61,7 +61,7 @@ def compare_places(count: int, rounds: int, epsilon: float, rng: np.random.Gener
         with torch.no_grad():
             return float((clients.load(weights)(test).argmax(1) == answers).float().mean())
 
-    terms = {"rounds": rounds, "clients": count, "clip": 0.5, "outer": FedAvg(momentum=0.5)}
+    terms: dict[str, Any] = {"rounds": rounds, "clients": count, "clip": 0.5, "outer": FedAvg(momentum=0.5)}
     plans = {
         "server": ServerSide(**terms),
         "shares": Distributed(**terms, survivors=int(0.8 * count)),
@@ -72,7 +72,7 @@ def compare_places(count: int, rounds: int, epsilon: float, rng: np.random.Gener
     for name, plan in plans.items():
         chosen = plan.calibrate(epsilon=epsilon, delta=1e-5)
         account = mosha.Ledger.memory().account(name, unit=chosen.unit, epsilon=epsilon, delta=1e-5)
-        steps = train(chosen, clients, initial, account=account, evaluate=accuracy)
+        steps = train(chosen, clients, initial, account=account, evaluate=accuracy)  # type: ignore[arg-type]
         found[name] = [step.metrics for step in steps]
     return found
 
@@ -101,7 +101,7 @@ def look_for_hospital(hospitals: int, trials: int, *, opened: int, rounds: int) 
     for _ in range(trials):
         label, there = secure.bytes(16), secure.bytes(1)[0] % 2 == 1
         sent = [update if there else nothing, *[nothing] * (opened - 1)]
-        total = sum(plan.encode(each, label, secure) for each in sent).astype(np.int32)
+        total = sum(plan.encode(each, label, secure) for each in sent).astype(np.int32)  # type: ignore[union-attr]
         seen = decode({"coordinates": 44, "label": label, "steps": total, "survivors": 1})
         right += (seen @ update > update @ update / 2) == there
     return right / trials

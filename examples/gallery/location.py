@@ -31,7 +31,7 @@ def city(people: int, zones: int, rng: np.random.Generator) -> tuple[dict[str, A
             who.append(person), origin.append(int(ends[0])), destination.append(int(ends[1]))
     other = rng.choice(zones, (people, 40), p=weight / weight.sum()) * BLOCKS + rng.integers(0, BLOCKS, (people, 40))
     kind, living, working = rng.random((people, 40)), *(rng.integers(0, BLOCKS, (people, 1)) for _ in range(2))
-    usual = np.where(kind < 0.45, home[:, None] * BLOCKS + living, work[:, None] * BLOCKS + working)
+    usual = np.where(kind < 0.45, home[:, None] * BLOCKS + living, work[:, None] * BLOCKS + working)  # type: ignore[assignment]
     traces = np.where(kind < 0.8, usual, other)
     return {"who": who, "origin": origin, "destination": destination}, traces
 

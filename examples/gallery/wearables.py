@@ -60,7 +60,7 @@ def watch_ward(hours: int, watches: int, rng: np.random.Generator) -> tuple[list
     for wave in waves:
         fast[wave] += rng.binomial(watches, 0.15)
     bell = streams.alarm(unit=mosha.Reading(), threshold=int(0.12 * watches), alarms=2, horizon=hours, epsilon=1)
-    told = []
+    told: list[Any] = []
     with wallet(mosha.Reading(), 1).open(bell) as run:
         for hour in range(hours):
             if len(told) == 2:

@@ -1,9 +1,11 @@
 """One of each event, alone and nested: what the laws of accounting run on."""
 
+from typing import Any
+
 from mosha import events as e
 
 
-def simple_events():
+def simple_events() -> list[Any]:
     return [
         e.Laplace(2),
         e.Laplace(100),
@@ -31,7 +33,7 @@ def simple_events():
     ]
 
 
-def nested_events():
+def nested_events() -> list[Any]:
     laplace, gaussian = e.Laplace(2), e.Gaussian(1.1)
     return [
         gaussian.sample(0.01),
@@ -68,7 +70,7 @@ def nested_events():
     ]
 
 
-def composed_events():
+def composed_events() -> list[Any]:
     laplace, gaussian = e.Laplace(20), e.Gaussian(11)
     return [
         e.NOTHING,
@@ -79,15 +81,15 @@ def composed_events():
     ]
 
 
-def every_event():
+def every_event() -> Any:
     return simple_events() + nested_events() + composed_events()
 
 
-def name(event):
+def name(event: Any) -> Any:
     return repr(event)[:70]
 
 
-def with_more_noise():
+def with_more_noise() -> list[Any]:
     """Pairs: the second is the first with more noise, or less of the data."""
     return [
         (e.Laplace(2), e.Laplace(2.1)),

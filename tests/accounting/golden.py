@@ -3,9 +3,10 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 
-def rows(*categories):
+def rows(*categories: Any) -> list[Any]:
     """The rows of these categories: (id, inputs, expected value, relative tolerance)."""
     with (Path(__file__).parent / "golden.csv").open(encoding="utf-8") as file:
         found = [row for row in csv.DictReader(file) if row["category"] in categories]
@@ -13,6 +14,6 @@ def rows(*categories):
     return [(row["id"], json.loads(row["inputs"]), float(row["expected"]), tolerance(row)) for row in found]
 
 
-def tolerance(row):
+def tolerance(row: Any) -> Any:
     """`exact` means: to the ten digits that the table shows."""
     return 1e-9 if row["tolerance"] == "exact" else float(row["tolerance"].removesuffix(" rel"))

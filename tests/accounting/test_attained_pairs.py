@@ -5,6 +5,8 @@ Continuous laws are cut into cells, which shows less and never more, so that a p
 
 import math
 import random
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,27 +18,27 @@ CELLS = np.linspace(-30, 30, 6001)
 SLACK = 1e-10  # far above what sums of doubles are off by: 6,000 roundings of 2**-53, times e**4
 
 
-def find_delta(first, second, epsilon):
+def find_delta(first: Any, second: Any, epsilon: Any) -> Any:
     """What the two laws show at epsilon, in the worse direction."""
     return max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum()) for a, b in ((first, second), (second, first)))
 
 
-def cut(center):
+def cut(center: Any) -> Any:
     """The probabilities of a normal law of variance 1 in the cells."""
     below = stats.norm.cdf(CELLS, center)
     return np.concatenate(([below[0]], np.diff(below), [1 - below[-1]]))
 
 
-def mix(weights, centers):
+def mix(weights: Any, centers: Any) -> Any:
     return sum(weight * cut(center) for weight, center in zip(weights, centers, strict=True))
 
 
-def draw_noise():
+def draw_noise() -> tuple[Any, ...]:
     multiplier = math.exp(random.uniform(math.log(0.4), math.log(6)))
     return multiplier, 1 / multiplier, random.choice([0, 0.05, 0.3, 1, 2, 4])
 
 
-def replace_in_a_sample():
+def replace_in_a_sample() -> Iterator[tuple[Any, ...]]:
     """One unit in the place of another, drawn or not; others pull to where it shows most."""
     multiplier, mu, epsilon = draw_noise()
     of = random.choice([2, 3, 10, 100, 1000])
@@ -45,7 +47,7 @@ def replace_in_a_sample():
     event = random.choice(
         [
             events.FixedSizeSampled(events.Gaussian(multiplier), size, of),
-            events.Sampled(events.Gaussian(multiplier), rate, "replace-one"),
+            events.Sampled(events.Gaussian(multiplier), rate, "replace-one"),  # type: ignore[arg-type]
         ]
     )
     for not_drawn, one, other in ((0, mu, 0), (mu, mu, 0), (0, mu / 2, -mu / 2), (mu, 0, mu)):
@@ -53,7 +55,7 @@ def replace_in_a_sample():
         yield event, epsilon, find_delta(first, second, epsilon)
 
 
-def draw_with_replacement():
+def draw_with_replacement() -> Iterator[tuple[Any, ...]]:
     multiplier, mu, epsilon = draw_noise()
     size, of = random.choice([1, 2, 5, 20]), random.choice([2, 5, 100])
     event = events.FixedSizeSampled(events.Gaussian(multiplier), size, of, True)
@@ -63,7 +65,7 @@ def draw_with_replacement():
         yield event, epsilon, find_delta(mix(weights, times * one), mix(weights, times * other), epsilon)
 
 
-def sample_a_group():
+def sample_a_group() -> Iterator[tuple[Any, ...]]:
     multiplier, mu, epsilon = draw_noise()
     size, rate = random.choice([2, 3, 5]), math.exp(random.uniform(math.log(1e-3), 0))
     weights = stats.binom.pmf(np.arange(size + 1), size, rate)
@@ -71,12 +73,12 @@ def sample_a_group():
     yield event, epsilon, find_delta(mix(weights, mu * np.arange(size + 1)), cut(0), epsilon)
 
 
-def select_best(law, generate):
+def select_best(law: Any, generate: Any) -> Any:
     """The law of the best of several draws, outcomes in the order of their scores; `generate` is of their number."""
     return np.diff(generate(np.concatenate(([0.0], np.cumsum(law)))))
 
 
-def select():
+def select() -> Iterator[tuple[Any, ...]]:
     """The best of a random number of runs (Papernot and Steinke 2022), by the generating function of that number."""
     multiplier, mu, epsilon = draw_noise()
     multiplier, mu = max(multiplier, 0.8), min(mu, 1.25)
@@ -93,7 +95,7 @@ def select():
         yield event, epsilon, find_delta(select_best(a, generate), select_best(b, generate), epsilon)
 
 
-def shuffle_answers():
+def shuffle_answers() -> Iterator[tuple[Any, ...]]:
     """Randomized responses of n people in no order: how many said yes is all there is."""
     people, local = random.choice([2, 3, 10, 60]), random.choice([0.2, 0.5, 1, 2, 3])
     true, epsilon = math.exp(local) / (1 + math.exp(local)), random.choice([0, 0.05, 0.2, 0.5, 1])
@@ -107,7 +109,7 @@ def shuffle_answers():
         yield events.Shuffled(local, people), epsilon, shown
 
 
-def repeat_bounded_ranges():
+def repeat_bounded_ranges() -> Iterator[tuple[Any, ...]]:
     local, times, epsilon = (
         random.choice([0.2, 0.5, 1, 2]),
         random.choice([1, 2, 3, 6]),
@@ -123,7 +125,7 @@ def repeat_bounded_ranges():
     yield events.Exponential(local) * times, epsilon, find_delta(first, second, epsilon)
 
 
-def fail_sometimes():
+def fail_sometimes() -> Iterator[tuple[Any, ...]]:
     local, failing = random.choice([0.2, 0.5, 1]), 10 ** random.uniform(-6, -1)
     times, epsilon = random.choice([1, 2, 5]), random.choice([0, 0.1, 0.5, 1])
     odds = math.exp(local)
@@ -143,13 +145,13 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("pairs", PAIRS, ids=lambda pairs: pairs.__name__)
-def test_no_price_lies_below_what_an_attained_pair_shows(pairs):
+def test_no_price_lies_below_what_an_attained_pair_shows(pairs: Any) -> None:
     for _ in range(4):
         for event, epsilon, shown in pairs():
             assert accounting.delta(event, epsilon) >= shown * (1 - 1e-7) - SLACK, event
 
 
-def test_a_price_for_more_noise_than_there_is_lies_below():
+def test_a_price_for_more_noise_than_there_is_lies_below() -> None:
     """The comparison can fail: the price of five percent more noise is too low."""
     shown = find_delta(cut(1.0), cut(0), 0.5)
     assert accounting.delta(events.Gaussian(1.0), 0.5) >= shown * (1 - 1e-7) - SLACK

@@ -2,7 +2,9 @@
 
 import csv
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from tests.accounting.test_shuffle import every_crowd, hockey_stick, randomized_
 GOLDEN = Path(__file__).parents[1] / "local" / "golden.csv"
 
 
-def reference(name, most):
+def reference(name: Any, most: Any) -> Iterator[tuple[Any, ...]]:
     with GOLDEN.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             given = dict(part.split("=") for part in row["params"].split(",") if "=" in part)
@@ -35,7 +37,7 @@ def reference(name, most):
         ("closed23", shuffle.closed_form_if_spread),
     ],
 )
-def test_golden_amplification(name, price):
+def test_golden_amplification(name: str, price: Any) -> None:
     """Within a thousandth of the shared reference, and never below it (beyond its last digits)."""
     for local, people, delta, expected in reference(name, 10**5 if name == "krr_d100" else 10**6):
         found = price(local, people, delta)
@@ -44,7 +46,7 @@ def test_golden_amplification(name, price):
 
 @pytest.mark.parametrize("local", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize(("categories", "others"), [(2, 7), (3, 5), (4, 4), (5, 3)])
-def test_no_crowd_is_worse_than_the_bound(local, categories, others):
+def test_no_crowd_is_worse_than_the_bound(local: float, categories: int, others: int) -> None:
     """The exact law of the histogram, for every crowd of so many others."""
     table = randomized_response(local, categories)
     for first, second in every_crowd(table, others):
@@ -53,11 +55,11 @@ def test_no_crowd_is_worse_than_the_bound(local, categories, others):
             assert hockey_stick(first, second, total) <= bound * (1 + 1e-9) + 1e-15
 
 
-def tail(count, chance, least):
+def tail(count: Any, chance: Any, least: Any) -> Any:
     return np.where(least <= 0, 1.0, binom.sf(np.maximum(least, 1) - 1, count, chance))
 
 
-def attack(local, people, categories, total):
+def attack(local: Any, people: Any, categories: Any, total: Any) -> Any:
     """The exact delta of telling truth 1 from truth 2 by the counts of 1, 2 and 3, when all others answer 3."""
     grown = math.exp(local)
     each = 1 / (grown + categories - 1)
@@ -80,7 +82,7 @@ def attack(local, people, categories, total):
 
 
 @pytest.mark.parametrize(("local", "people", "categories"), [(1.0, 300, 10), (3.0, 400, 50)])
-def test_an_attack_comes_close_to_the_bound(local, people, categories):
+def test_an_attack_comes_close_to_the_bound(local: float, people: int, categories: int) -> None:
     """Both signs of the claim: at the bound the attack has no more than delta, two percent below it has more."""
     delta = 1e-6
     bound = blanket.epsilon(local, people, delta, categories=categories)
@@ -88,7 +90,7 @@ def test_an_attack_comes_close_to_the_bound(local, people, categories):
     assert attack(local, people, categories, 0.98 * bound) > delta
 
 
-def test_more_reports_and_smaller_local_epsilons_never_cost_more():
+def test_more_reports_and_smaller_local_epsilons_never_cost_more() -> None:
     by_people = [blanket.epsilon(1.0, n, 1e-6, categories=20) for n in (1, 10, 1000, 10**5)]
     assert by_people == sorted(by_people, reverse=True)
     by_local = [blanket.epsilon(local, 1000, 1e-6, categories=20) for local in (0.1, 0.5, 1.0, 2.0, 5.0)]
@@ -96,13 +98,13 @@ def test_more_reports_and_smaller_local_epsilons_never_cost_more():
     assert blanket.epsilon(1.0, 1, 1e-6, categories=20) <= 1.0
 
 
-def test_two_categories_are_clones():
+def test_two_categories_are_clones() -> None:
     assert blanket.epsilon(1.0, 5000, 1e-6, categories=2) == pytest.approx(
         shuffle.epsilon(1.0, 5000, 1e-6, spread=True), rel=1e-3
     )
 
 
-def test_an_event_with_categories_costs_less_and_never_more_than_without():
+def test_an_event_with_categories_costs_less_and_never_more_than_without() -> None:
     general, told = Shuffled(1.0, 10_000), Shuffled(1.0, 10_000, categories=100)
     assert accounting.epsilon(told, 1e-6) < accounting.epsilon(general, 1e-6) / 7
     assert accounting.epsilon(told * 3, 1e-6) <= accounting.epsilon(general * 3, 1e-6)
@@ -111,14 +113,14 @@ def test_an_event_with_categories_costs_less_and_never_more_than_without():
 
 
 @pytest.mark.parametrize("categories", [0, 1, 2.5, True, "x"])
-def test_categories_that_mean_nothing_are_refused(categories):
+def test_categories_that_mean_nothing_are_refused(categories: Any) -> None:
     with pytest.raises(InvalidParameter):
         blanket.epsilon(1.0, 100, 1e-6, categories=categories)
     with pytest.raises(InvalidParameter):
         Shuffled(1.0, 100, categories=categories)
 
 
-def test_extreme_crowds_do_not_break():
+def test_extreme_crowds_do_not_break() -> None:
     assert blanket.epsilon(50.0, 1000, 1e-6, categories=10) <= 50.0
     assert blanket.epsilon(700.0, 1000, 1e-6, categories=10) <= 700.0
     assert blanket.epsilon(1e-6, 10**5, 1e-6, categories=1000) <= 1e-6
@@ -126,7 +128,7 @@ def test_extreme_crowds_do_not_break():
     assert blanket.delta(1.0, 10, 1.0, categories=3) == 0.0
 
 
-def test_counts_are_averaged_from_above():
+def test_counts_are_averaged_from_above() -> None:
     """Weights of `_nodes` are those of a chord: exact for straight lines, above for convex curves."""
     for reports, k in ((50, 3), (4000, 7), (100_000, 100)):
         nodes, weights, _ = blanket._nodes(reports, k)

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -38,17 +39,17 @@ PAIRS = {
 STEPS = [0.5, 0.07, 0.004]
 
 
-def curve(losses, mass, infinite, epsilon):
+def curve(losses: Any, mass: Any, infinite: Any, epsilon: Any) -> Any:
     told = np.maximum(-np.expm1(np.minimum(epsilon - losses, 0.0)), 0.0)
     return float((mass * told).sum()) + infinite
 
 
-def pair_curve(pair, epsilon):
+def pair_curve(pair: Any, epsilon: Any) -> tuple[Any, ...]:
     cells = pair.cells(np.array([epsilon]))
     return cells.p_above - math.exp(epsilon) * cells.q_above, cells.p_above
 
 
-def window(pair, step):
+def window(pair: Any, step: Any) -> tuple[Any, ...]:
     low, high = pair.reach(1e-18)
     first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
     return max(first, last - 40_000), last
@@ -56,11 +57,11 @@ def window(pair, step):
 
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("step", STEPS)
-def test_upper_and_lower_laws_bracket_the_curve(name, step):
+def test_upper_and_lower_laws_bracket_the_curve(name: Any, step: Any) -> None:
     pair = PAIRS[name]
     first, last = window(pair, step)
-    above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)
-    below = lower_law(pair, first, last, step)
+    above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)  # type: ignore[attr-defined]
+    below = lower_law(pair, first, last, step)  # type: ignore[arg-type]
     points = [random.uniform(first * step, last * step) for _ in range(60)]
     points += [step * random.randint(first, last) for _ in range(20)] + [0.0, first * step - 1, last * step + 1]
     for epsilon in points:
@@ -71,29 +72,29 @@ def test_upper_and_lower_laws_bracket_the_curve(name, step):
 
 
 @pytest.mark.parametrize("name", ["normal", "bounded range", "rare sample", "rare sample, added", "common sample"])
-def test_finer_lattices_close_the_gap_at_second_order(name):
+def test_finer_lattices_close_the_gap_at_second_order(name: str) -> None:
     pair = PAIRS[name]
-    width = pair.reach(0.02)[1] - pair.reach(0.02)[0]
-    points = np.linspace(*pair.reach(0.2), 40)
+    width = pair.reach(0.02)[1] - pair.reach(0.02)[0]  # type: ignore[attr-defined]
+    points = np.linspace(*pair.reach(0.2), 40)  # type: ignore[attr-defined, call-overload]
     gaps = []
     for pieces in (60, 240):
         step = width / (pieces + 0.37)
         first, last = window(pair, step)
-        above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)
-        below = lower_law(pair, first, last, step)
+        above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)  # type: ignore[attr-defined]
+        below = lower_law(pair, first, last, step)  # type: ignore[arg-type]
         high = sum(curve(above.losses, above.mass, above.infinite, e) for e in points)
         gaps.append(high - sum(curve(below.losses, below.mass, 0.0, e) for e in points))
     assert gaps[1] <= gaps[0] / 16 * 2.5
 
 
 @pytest.mark.parametrize("name", ["normal", "rare sample", "rare sample, added", "common sample", "laplace"])
-def test_a_wrong_twin_is_caught(name):
+def test_a_wrong_twin_is_caught(name: str) -> None:
     """The bracket would notice losses that are off by a thousandth of a step, on either side."""
     pair, step = PAIRS[name], 0.004
     first, last = window(pair, step)
-    above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)
-    below = lower_law(pair, first, last, step)
-    points = np.linspace(*pair.reach(0.05), 400)
+    above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)  # type: ignore[attr-defined]
+    below = lower_law(pair, first, last, step)  # type: ignore[arg-type]
+    points = np.linspace(*pair.reach(0.05), 400)  # type: ignore[attr-defined, call-overload]
     truths = [pair_curve(pair, e)[0] for e in points]
     moved = [
         (curve(above.losses - step, above.mass, above.infinite, e), curve(below.losses + step, below.mass, 0.0, e))
@@ -103,7 +104,7 @@ def test_a_wrong_twin_is_caught(name):
     assert any(low > t for (_, low), t in zip(moved, truths, strict=True))
 
 
-def test_masses_of_the_upper_law_are_those_of_the_pair():
+def test_masses_of_the_upper_law_are_those_of_the_pair() -> None:
     for pair in (Normal(0.7), Band(1.0, ends=True), Removed(Normal(1.0), 0.1)):
         knots = np.linspace(*pair.reach(1e-20), 500)
         mass, infinite = connect_dots(pair.cells(knots), knots)
@@ -111,7 +112,7 @@ def test_masses_of_the_upper_law_are_those_of_the_pair():
         assert (mass * np.exp(-knots)).sum() == pytest.approx(1.0, abs=1e-9)
 
 
-def test_cells_of_a_normal_pair_are_within_their_errors():
+def test_cells_of_a_normal_pair_are_within_their_errors() -> None:
     for mu in (0.01, 0.8, 5.0):
         knots = np.sort(np.array([random.gauss(mu**2 / 2, 3 * mu) for _ in range(12)]))
         cells = Normal(mu).cells(knots)
@@ -122,7 +123,7 @@ def test_cells_of_a_normal_pair_are_within_their_errors():
                 assert abs(true - mass[i]) <= error[i] + 2 * cells.shift / mu * mp.npdf(min(abs(a), abs(b)))
 
 
-def test_the_library_is_as_good_as_the_budget_assumes():
+def test_the_library_is_as_good_as_the_budget_assumes() -> None:
     """`ndtr` and `erfcx`, against fifty digits, at fresh points on every run."""
     for x in [-random.expovariate(0.1) for _ in range(300)] + [-random.random() for _ in range(100)]:
         if x > -37:
@@ -132,7 +133,7 @@ def test_the_library_is_as_good_as_the_budget_assumes():
         assert abs(mp.mpf(float(erfcx(x))) / true - 1) <= 32 * UNIT
 
 
-def test_atoms_on_lattice_points_lose_nothing():
+def test_atoms_on_lattice_points_lose_nothing() -> None:
     for step in (0.1, 0.05, 0.1 / 3):
         first, last = round(-0.3 / step) - 1, round(0.3 / step) + 1
         law = lower_law(flipped_coin(0.3), first, last, step)
@@ -140,7 +141,7 @@ def test_atoms_on_lattice_points_lose_nothing():
         assert law.mass[on].sum() == pytest.approx(1.0, abs=1e-9)
 
 
-def test_infinite_losses_stay_infinite():
+def test_infinite_losses_stay_infinite() -> None:
     law = lower_law(flipped_coin(0.3, delta=0.01), -5, 5, 0.1)
     assert law.infinite == pytest.approx(0.01, rel=1e-12)
     assert isinstance(PAIRS["composite"], Atoms)

@@ -3,6 +3,7 @@
 import math
 import pickle
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,18 +32,18 @@ from tests.accounting.every_event import name
 from tests.accounting.test_prices import PRICED, WORKLOADS
 
 
-def after(*events):
+def after(*events: Any) -> Any:
     odometer = Odometer()
     for event in events:
         odometer.add(event)
     return odometer
 
 
-def scale(low, high):
+def scale(low: Any, high: Any) -> Any:
     return math.exp(random.uniform(math.log(low), math.log(high)))
 
 
-def random_event():
+def random_event() -> Any:
     kinds = [
         lambda: Gaussian(scale(20, 500)),
         lambda: Laplace(scale(20, 500)),
@@ -53,11 +54,11 @@ def random_event():
 
 
 @pytest.mark.parametrize(("event", "delta", "truth"), WORKLOADS, ids=["laplace", "mixed", "sgd", "long sgd"])
-def test_a_history_costs_what_the_workload_costs(event, delta, truth):
+def test_a_history_costs_what_the_workload_costs(event: Any, delta: Any, truth: Any) -> None:
     assert truth * (1 - 5e-8) <= after(event).epsilon(delta) <= truth * 1.0001
 
 
-def test_a_mixed_history_is_as_sharp_as_the_lattice():
+def test_a_mixed_history_is_as_sharp_as_the_lattice() -> None:
     kinds = [Gaussian(50), Laplace(60), Laplace(90), RandomizedResponse(0.01), RandomizedResponse(0.02, 5)]
     events = [random.choice(kinds) for _ in range(800)]
     odometer = after(*events)
@@ -69,7 +70,7 @@ def test_a_mixed_history_is_as_sharp_as_the_lattice():
 
 
 @pytest.mark.parametrize("run", range(4))
-def test_random_histories_are_never_below_the_certified_lower_bound(run):
+def test_random_histories_are_never_below_the_certified_lower_bound(run: Any) -> None:
     kinds = [random_event() for _ in range(6)] + [Gaussian(scale(0.7, 2)).sample(scale(1e-3, 0.1))]
     history = sum((random.choice(kinds) * random.randint(1, 200) for _ in range(4)), NOTHING)
     delta = 10 ** random.uniform(-11, -4)
@@ -79,7 +80,7 @@ def test_random_histories_are_never_below_the_certified_lower_bound(run):
 
 
 @pytest.mark.parametrize("event", PRICED, ids=name)
-def test_every_event_can_be_added(event):
+def test_every_event_can_be_added(event: Any) -> None:
     odometer = Odometer()
     for part, count in event.parts():
         odometer.add(part, count)
@@ -88,7 +89,7 @@ def test_every_event_can_be_added(event):
     assert 0 <= odometer.delta(1.0) <= 1
 
 
-def test_counts_and_repeated_adding_agree():
+def test_counts_and_repeated_adding_agree() -> None:
     one, many = Odometer(), Odometer()
     one.add(Laplace(30), 50)
     one.add(Gaussian(40) * 50)
@@ -97,7 +98,7 @@ def test_counts_and_repeated_adding_agree():
     assert one.epsilon(1e-6) == pytest.approx(many.epsilon(1e-6), rel=1e-6)
 
 
-def test_a_history_only_grows_dearer():
+def test_a_history_only_grows_dearer() -> None:
     odometer, last = Odometer(), 0.0
     for _ in range(60):
         odometer.add(random_event())
@@ -106,7 +107,7 @@ def test_a_history_only_grows_dearer():
         last = shown
 
 
-def test_a_million_events_cost_the_same_to_show_as_few():
+def test_a_million_events_cost_the_same_to_show_as_few() -> None:
     """State and kinds of events are bounded; the price is right: a million Gaussians have an exact one."""
     odometer = Odometer()
     sizes = []
@@ -124,7 +125,7 @@ def test_a_million_events_cost_the_same_to_show_as_few():
     assert alone.epsilon(1e-6) >= accounting.bounds(Gaussian(1), delta=1e-6)[0]
 
 
-def test_many_different_laplace_events_are_sharp_without_any_gaussian():
+def test_many_different_laplace_events_are_sharp_without_any_gaussian() -> None:
     events = [Laplace(scale(50, 500)) for _ in range(20)] * 20
     reading = read(sum(events, NOTHING))
     low, high = prices._lower_epsilon(reading, 1e-6, 1e-3), prices._upper_epsilon(reading, 1e-6, 1e-3)
@@ -133,7 +134,7 @@ def test_many_different_laplace_events_are_sharp_without_any_gaussian():
     assert accounting.epsilon(more, 1e-6) == after(more).epsilon(1e-6)
 
 
-def test_both_directions_are_kept_where_they_differ():
+def test_both_directions_are_kept_where_they_differ() -> None:
     odometer = after(Laplace(20) * 5)
     assert len(odometer._sides) == 1
     odometer.add(Gaussian(1).sample(0.05), 200)
@@ -143,14 +144,14 @@ def test_both_directions_are_kept_where_they_differ():
     assert low * (1 - 1e-9) <= odometer.epsilon(1e-6) <= high * (1 + 2e-4)
 
 
-def test_events_without_a_pair_are_shown_by_their_divergence():
+def test_events_without_a_pair_are_shown_by_their_divergence() -> None:
     odometer = after(Gaussian(5) * 10, ZeroConcentrated(0.05), DiscreteGaussian(1.0, 1.0, 10))
     shown = odometer.epsilon(1e-6)
     assert shown >= accounting.bounds(Gaussian(5) * 10, delta=1e-6)[0]
     assert shown <= accounting.epsilon(Gaussian(5) * 10 + ZeroConcentrated(0.55), 1e-6) * 1.2
 
 
-def test_failures_count_towards_delta():
+def test_failures_count_towards_delta() -> None:
     odometer = after(Gaussian(10), Approx(0.0, 1e-7))
     odometer.add(Failure(Laplace(10), 1e-7))
     assert odometer.epsilon(1e-7) == math.inf
@@ -159,13 +160,13 @@ def test_failures_count_towards_delta():
     assert after(Approx(1.0, 1e-6)).epsilon(1e-6) == 1.0
 
 
-def test_nothing_costs_nothing():
+def test_nothing_costs_nothing() -> None:
     odometer = Odometer()
     assert odometer.epsilon(1e-9) == 0.0
     assert odometer.delta(0.0) == 0.0
 
 
-def test_bad_input_is_refused():
+def test_bad_input_is_refused() -> None:
     odometer = after(Laplace(10))
     before = odometer.epsilon(1e-6)
     for thing, count in ((0.5, 1), (None, 1), (Laplace(1), 0), (Laplace(1), -3), (Laplace(1), 1.5)):
@@ -183,9 +184,9 @@ PAIRS = [Band(0.3, ends=True), Band(0.3, ends=False), flipped_coin(0.4), flipped
 
 
 @pytest.mark.parametrize("pair", [*PAIRS, Removed(Normal(1.0), 0.01)], ids=repr)
-def test_moment_functions_are_those_of_the_law(pair):
+def test_moment_functions_are_those_of_the_law(pair: Any) -> None:
     """Against a plain sum over a fine law of the same pair."""
-    knots = np.linspace(*pair.reach(1e-40), 200_001)
+    knots = np.linspace(*pair.reach(1e-40), 200_001)  # type: ignore[call-overload]
     mass, _ = connect_dots(pair.cells(knots), knots)
     found = contour.moments(pair)
     for lane in (4, 6, 8):
@@ -196,8 +197,8 @@ def test_moment_functions_are_those_of_the_law(pair):
 
 
 @pytest.mark.parametrize("pair", [*PAIRS, Removed(Normal(1.0), 0.01)], ids=repr)
-def test_moduli_never_exceed_the_bound_on_their_box(pair):
-    knots = np.linspace(*pair.reach(1e-40), 20_001)
+def test_moduli_never_exceed_the_bound_on_their_box(pair: Any) -> None:
+    knots = np.linspace(*pair.reach(1e-40), 20_001)  # type: ignore[call-overload]
     mass, _ = connect_dots(pair.cells(knots), knots)
     found = contour.moments(pair)
     for lane in (3, 6, 9):
@@ -210,7 +211,7 @@ def test_moduli_never_exceed_the_bound_on_their_box(pair):
             assert modulus <= math.exp(-found.decay[lane, box]) + 2e-5 + step * step
 
 
-def test_the_rule_errs_upwards():
+def test_the_rule_errs_upwards() -> None:
     """Whatever the lane, an exact law of a few coins is never under-reported."""
     for count, epsilon0 in ((1, 1.0), (3, 0.7), (20, 0.2)):
         side = _Side()
@@ -221,14 +222,14 @@ def test_the_rule_errs_upwards():
                 assert side.lane(lane, 0.0, epsilon).delta(epsilon) >= true * (1 - 1e-9)
 
 
-def test_exponential_mechanisms_are_shown():
+def test_exponential_mechanisms_are_shown() -> None:
     events = [Exponential(scale(0.01, 0.2)) for _ in range(30)]
     shown = after(*events).epsilon(1e-6)
     assert shown >= accounting.bounds(sum(events, NOTHING), delta=1e-6)[0]
 
 
 @pytest.mark.parametrize(("rate", "loose"), [(0.003, 1.3), (0.1, 1.001)])
-def test_a_quick_odometer_is_never_below_the_truth_and_sharp_for_long_histories(rate, loose):
+def test_a_quick_odometer_is_never_below_the_truth_and_sharp_for_long_histories(rate: float, loose: float) -> None:
     event = Gaussian(1.0).sample(rate)
     odometer = accounting.Odometer(quick=True)
     odometer.add(event)

@@ -1,5 +1,7 @@
 """Normal noise on a sample with replacement: above every way to use one unit, and attained by one against none."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
@@ -12,7 +14,7 @@ CASES = [(1.1, 50, 1000), (0.6, 3, 10), (2.0, 100, 100), (0.8, 40, 20)]
 GRID = np.linspace(-60, 60, 240_001)
 
 
-def curve(loss, multiplier, size, population, here, there):
+def curve(loss: Any, multiplier: Any, size: Any, population: Any, here: Any, there: Any) -> Any:
     """The hockey stick of sums of normals whose means are c times `here` and c times `there`, by quadrature."""
     draws = np.arange(min(size, 60) + 1)
     chances = binom.pmf(draws, size, 1 / population)
@@ -25,14 +27,14 @@ def curve(loss, multiplier, size, population, here, there):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("loss", [0.0, 0.3, 1.0, 3.0])
-def test_no_unit_in_the_place_of_another_shows_more(case, loss):
-    priced = accounting.delta(FixedSizeSampled(Gaussian(case[0]), *case[1:], replacement=True), epsilon=loss)
+def test_no_unit_in_the_place_of_another_shows_more(case: Any, loss: float) -> None:
+    priced = accounting.delta(FixedSizeSampled(Gaussian(case[0]), *case[1:], replacement=True), epsilon=loss)  # type: ignore[misc]
     ways = [(1, 0), (0, 1), (-1, 0), (0.5, -0.5), (0.3, -0.7), (0.9, -0.1), (1, 0.2)]
-    assert max(curve(loss, *case, *way) for way in ways) <= priced * (1 + 1e-6) + 1e-12
+    assert max(curve(loss, *case, *way) for way in ways) <= priced * (1 + 1e-6) + 1e-12  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("loss", [0.1, 1.0, 2.0])
-def test_one_unit_against_none_attains_it_and_no_smaller_price_holds(loss):
+def test_one_unit_against_none_attains_it_and_no_smaller_price_holds(loss: float) -> None:
     sample = FixedSizeSampled(Gaussian(1.1), 50, 1000, replacement=True)
     attained = curve(loss, 1.1, 50, 1000, 1, 0)
     assert accounting.delta(sample, epsilon=loss) == pytest.approx(attained, rel=1e-4)
@@ -40,7 +42,7 @@ def test_one_unit_against_none_attains_it_and_no_smaller_price_holds(loss):
     assert accounting.delta(once, epsilon=loss) < attained
 
 
-def test_many_steps_cost_little_more_than_without_replacement():
+def test_many_steps_cost_little_more_than_without_replacement() -> None:
     within, without = (
         accounting.epsilon(FixedSizeSampled(Gaussian(1.1), 50, 1000, replacement=again) * 100, delta=1e-5)
         for again in (True, False)
@@ -51,7 +53,7 @@ def test_many_steps_cost_little_more_than_without_replacement():
 @pytest.mark.parametrize(
     "knots", [[-2.0, -0.5, 0.3, 2.0], [-1.0, 0.0, 1.0], [0.5, 1.0], [-1.0, -0.2], [-np.inf, 0.1, np.inf]]
 )
-def test_cells_hold_all_mass_and_mirror_each_other(knots):
+def test_cells_hold_all_mass_and_mirror_each_other(knots: Any) -> None:
     pair, knots = redraw(0.9, 50, 1000), np.array(knots)
     cells, mirrored = pair.cells(knots), pair.cells(-knots[::-1])
     assert len(cells.p) == len(cells.q) == len(knots) - 1

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,36 +16,36 @@ finite = st.floats(0, 1e300)
 positive = st.floats(1e-300, 1e300)
 
 
-def is_least_above(found, exact):
+def is_least_above(found: Any, exact: Any) -> Any:
     return Fraction(found) >= exact and (found == 0 or Fraction(math.nextafter(found, -math.inf)) < exact)
 
 
 @given(finite, finite)
-def test_a_sum_is_the_least_float_above(first, second):
+def test_a_sum_is_the_least_float_above(first: Any, second: Any) -> None:
     found = rounding.add_up(first, second)
     assert math.isinf(found) or is_least_above(found, Fraction(first) + Fraction(second))
 
 
 @given(finite, st.integers(1, 10**12))
-def test_a_multiple_is_the_least_float_above(value, count):
+def test_a_multiple_is_the_least_float_above(value: Any, count: Any) -> None:
     found = rounding.times_up(value, count)
     assert math.isinf(found) or is_least_above(found, Fraction(value) * count)
 
 
 @given(positive, positive, st.integers(1, 2))
-def test_a_quotient_is_the_least_float_above(numerator, denominator, power):
+def test_a_quotient_is_the_least_float_above(numerator: Any, denominator: Any, power: Any) -> None:
     exact = (Fraction(numerator) / Fraction(denominator)) ** power
     found = rounding.divide_up(numerator, denominator, power=power)
     assert math.isinf(found) or is_least_above(found, exact)
 
 
 @given(positive)
-def test_margins_point_outward(value):
+def test_margins_point_outward(value: Any) -> None:
     assert rounding.bound_below(value) < value < rounding.bound_above(value)
     assert rounding.bound_above(value) <= value * (1 + 1e-13) or value < 1e-290
 
 
-def test_infinity_stays_infinite():
+def test_infinity_stays_infinite() -> None:
     assert math.isinf(rounding.add_up(math.inf, 1.0))
     assert math.isinf(rounding.times_up(math.inf, 3))
     assert math.isinf(rounding.round_up(Fraction(10) ** 400))
@@ -52,10 +53,10 @@ def test_infinity_stays_infinite():
     assert math.isinf((Cost(math.inf) * 3).amount)
 
 
-def test_a_fold_multiplies_counts_once():
+def test_a_fold_multiplies_counts_once() -> None:
     seen = []
 
-    def one(part):
+    def one(part: Any) -> Any:
         seen.append(part)
         return Cost(1.0, 0.125)
 
@@ -64,7 +65,7 @@ def test_a_fold_multiplies_counts_once():
     assert fold(NOTHING, one, NO_COST) == NO_COST
 
 
-def test_a_cost_with_certain_failure_is_not_finite():
+def test_a_cost_with_certain_failure_is_not_finite() -> None:
     assert Cost(1.0, 0.5).is_finite
     assert not (Cost(1.0, 0.5) * 2).is_finite
     assert not Cost(math.inf).is_finite
@@ -72,5 +73,5 @@ def test_a_cost_with_certain_failure_is_not_finite():
 
 
 @pytest.mark.parametrize("count", [10**30, 10**400])
-def test_absurd_counts_do_not_break(count):
+def test_absurd_counts_do_not_break(count: Any) -> None:
     assert rounding.times_up(0.5, count) >= 1e29

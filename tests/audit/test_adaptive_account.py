@@ -5,6 +5,7 @@ a real ledger, and the answers of many games are drawn at once.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,13 +24,13 @@ ENOUGH = 6_000_000  # the excess is 16 deviations then, of which the bounds take
 CONFIDENCE = 1 - 1e-9  # the rate of false alarms of each test
 
 
-def second_choice(answer, menu, swap):
+def second_choice(answer: Any, menu: Any, swap: Any) -> Any:
     """What serves the adversary best after this answer, of all that the account still pays for."""
     account = mosha.Ledger.memory().account("game", unit=PERSON, epsilon=EPSILON, delta=DELTA)
     account.open(asking(FIRST.event, answer=answer)).step(None)
     p, q = FIRST.outputs[answer][:: -1 if swap else 1]
 
-    def gain(mechanism):
+    def gain(mechanism: Any) -> Any:
         return math.fsum(max(p * a - math.exp(EPSILON) * q * b, 0.0) for a, b in mechanism.outputs)
 
     for mechanism in sorted(menu, key=gain, reverse=True):
@@ -39,7 +40,7 @@ def second_choice(answer, menu, swap):
     raise AssertionError("nothing is admitted")
 
 
-def play(menu, swap):
+def play(menu: Any, swap: Any) -> Any:
     """The game as a function of the world: whether its transcript is one of those that betray the first world.
 
     `played.excess` is what the game is worth, as a multiple of delta.
@@ -53,20 +54,20 @@ def play(menu, swap):
     telling = [(p, q) for p, q in transcripts if p > math.exp(EPSILON) * q]
     chances = [math.fsum(pair[world] for pair in telling) for world in (0, 1)]
 
-    def played(world, size):
+    def played(world: Any, size: Any) -> Any:
         return np.random.default_rng().random(size) < chances[world]
 
-    played.excess = (chances[0] - math.exp(EPSILON) * chances[1]) / DELTA
+    played.excess = (chances[0] - math.exp(EPSILON) * chances[1]) / DELTA  # type: ignore[attr-defined]
     return played
 
 
-def audit(game, runs=RUNS):
+def audit(game: Any, runs: Any = RUNS) -> Any:
     claim = guarantees.Approx(EPSILON, DELTA)
     return attack(game, neighbors=(0, 1), claim=claim, confidence=CONFIDENCE, runs=runs, batch=True)
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_no_adversary_gets_more_out_of_an_account_than_it_promises(swap):
+def test_no_adversary_gets_more_out_of_an_account_than_it_promises(swap: bool) -> None:
     menu = menu_for(made(EitherRule)) + menu_for(made(Naive))
     game = play([mechanism.swapped() if swap else mechanism for mechanism in menu], swap)
     verdict = audit(game)
@@ -75,7 +76,7 @@ def test_no_adversary_gets_more_out_of_an_account_than_it_promises(swap):
     assert game.excess > 0.4  # of delta: an adversary that gets nothing would show nothing
 
 
-def test_the_auditor_finds_an_account_that_gives_both_sums_all_of_delta(monkeypatch):
+def test_the_auditor_finds_an_account_that_gives_both_sums_all_of_delta(monkeypatch: pytest.MonkeyPatch) -> None:
     menu = menu_for(made(Naive))
     monkeypatch.setattr(EitherRule, "limits", Naive.limits)
     monkeypatch.setattr(EitherRule, "way", lambda self, first: "either")

@@ -1,6 +1,7 @@
 """One-run canaries: sound on known worlds, silent on null canaries, loud on faults."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from tests.chance import look_for_fault
 random = np.random.default_rng
 
 
-def first_refuted(canaries, claim, alpha):
+def first_refuted(canaries: Any, claim: Any, alpha: Any) -> Any:
     """The least number of right guesses, all canaries being guessed, that refutes the claim; None if none does."""
     low, high = -1, canaries
     if not chance_of_guesses(Guesses(high, canaries, canaries), claim, alpha=alpha):
@@ -41,7 +42,7 @@ def first_refuted(canaries, claim, alpha):
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("canaries", [10, 100, 1000])
-def test_randomized_response_is_never_refuted_more_often_than_alpha(epsilon, canaries):
+def test_randomized_response_is_never_refuted_more_often_than_alpha(epsilon: float, canaries: int) -> None:
     """Each canary's bit through randomized response: the right guesses are binomial, the worst case of the theorem."""
     truth = 1 / (1 + math.exp(-epsilon))
     for alpha in (0.1, 1e-3):
@@ -53,14 +54,14 @@ def test_randomized_response_is_never_refuted_more_often_than_alpha(epsilon, can
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 2.0])
 @pytest.mark.parametrize("canaries", [10, 200])
-def test_gaussian_canaries_are_never_refuted_more_often_than_alpha(mu, canaries):
+def test_gaussian_canaries_are_never_refuted_more_often_than_alpha(mu: float, canaries: int) -> None:
     """Each canary moves its own normal number by mu: the right guesses by sign are binomial with Phi(mu / 2)."""
     for alpha in (0.1, 1e-3):
         first = first_refuted(canaries, GaussianClaim(mu), alpha)
         assert first is None or binom.sf(first - 1, canaries, ndtr(mu / 2)) <= alpha
 
 
-def test_a_weaker_claim_is_harder_to_refute():
+def test_a_weaker_claim_is_harder_to_refute() -> None:
     seen = Guesses(180, 200, 1000)
     refuted = [chance_of_guesses(seen, GaussianClaim(mu), alpha=1e-3) for mu in (0.1, 0.5, 1, 2, 4, 8)]
     assert refuted == sorted(refuted, reverse=True)
@@ -68,14 +69,14 @@ def test_a_weaker_claim_is_harder_to_refute():
     assert not refuted[-1]
 
 
-def test_a_curve_of_one_point_is_that_point():
+def test_a_curve_of_one_point_is_that_point() -> None:
     seen = Guesses(150, 200, 400)
     for epsilon in np.linspace(0, 2, 21):
         one = chance_of_guesses(seen, ApproxClaim(epsilon, 1e-4), alpha=1e-3)
         assert one == chance_of_guesses(seen, CurveClaim((epsilon,), (1e-4,), epsilon, 1e-4), alpha=1e-3)
 
 
-def test_delta_only_weakens_what_is_shown():
+def test_delta_only_weakens_what_is_shown() -> None:
     seen = Guesses(95, 100, 1000)
     found = [epsilon_of_guesses(seen, delta=delta, confidence=0.99) for delta in (0, 1e-9, 1e-6, 1e-4, 1e-2)]
     assert found == sorted(found, reverse=True)
@@ -86,7 +87,7 @@ def test_delta_only_weakens_what_is_shown():
 # Null calibration and power
 
 
-def test_canaries_without_leakage_show_nothing_more_often_than_stated():
+def test_canaries_without_leakage_show_nothing_more_often_than_stated() -> None:
     """60 null runs at confidence 0.8: more than 37 with a positive bound have probability below 1e-9."""
     limit = int(binom.isf(1e-9, 60, 0.2))
     alarms = {"mu": 0, "epsilon": 0}
@@ -99,7 +100,7 @@ def test_canaries_without_leakage_show_nothing_more_often_than_stated():
 
 
 @pytest.mark.parametrize(("mu", "share"), [(0.5, 0.15), (2.0, 0.4)])
-def test_the_bound_of_a_gaussian_run_is_below_the_truth_and_not_trivial(mu, share):
+def test_the_bound_of_a_gaussian_run_is_below_the_truth_and_not_trivial(mu: float, share: float) -> None:
     """It shows 0.61 and 0.67 of mu on average, with a deviation of 0.04 and 0.03: the shares are 8 and more below."""
     included = draw_inclusion(16_000)
     scores = random().normal(size=16_000) + mu * included
@@ -108,7 +109,7 @@ def test_the_bound_of_a_gaussian_run_is_below_the_truth_and_not_trivial(mu, shar
     assert run.lower < mu
 
 
-def test_a_claim_is_kept_or_broken():
+def test_a_claim_is_kept_or_broken() -> None:
     included = draw_inclusion(6000)  # at least 0.92 is shown of mu 2, with a deviation of 0.04: 0.5 is 10 of them below
     scores = random().normal(size=6000) + 2 * included
     kept = audit_one_run(scores, included, claim=Gaussian(2), confidence=1 - 1e-9)
@@ -122,7 +123,15 @@ def test_a_claim_is_kept_or_broken():
 # The bar of the issue: DP-SGD with 5,000 canaries, claimed epsilon 1.10
 
 
-def one_training(included, *, noise_multiplier, rate=0.1, steps=200, gradient=1.0, scale=1.0):
+def one_training(
+    included: Any,
+    *,
+    noise_multiplier: Any,
+    rate: float = 0.1,
+    steps: int = 200,
+    gradient: float = 1.0,
+    scale: float = 1.0,
+) -> Any:
     """Dirac canaries: each has a coordinate of its own; the score is what all updates left there."""
     rounds = random().binomial(steps, rate, included.size) if rate < 1 else np.full(included.size, steps)
     noise = random().normal(size=included.size) * math.sqrt(steps) * noise_multiplier * scale
@@ -130,7 +139,7 @@ def one_training(included, *, noise_multiplier, rate=0.1, steps=200, gradient=1.
 
 
 NOISE = 4.99  # of DP-SGD with rate 0.1 and 200 steps: epsilon 1.10 at delta 1e-5
-FAULTS = {
+FAULTS: dict[str, Any] = {
     "no clipping for each example": {"gradient": 10.0},
     "full batch": {"rate": 1.0},
     "noise over the root of the batch": {"scale": 1 / math.sqrt(100)},
@@ -138,7 +147,7 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def claim():
+def claim() -> Any:
     from mosha import events
     from mosha.accounting import epsilon
     from mosha.audit import claim_of
@@ -149,15 +158,15 @@ def claim():
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
-def test_one_run_finds_a_faulty_trainer(fault, claim):
-    def audit():
+def test_one_run_finds_a_faulty_trainer(fault: Any, claim: Any) -> None:
+    def audit() -> Any:
         included = draw_inclusion(5000)
         return audit_one_run(one_training(included, noise_multiplier=NOISE, **FAULTS[fault]), included, claim=claim)
 
     assert look_for_fault(audit).outcome is Outcome.BROKEN
 
 
-def test_one_run_leaves_a_correct_trainer_alone(claim):
+def test_one_run_leaves_a_correct_trainer_alone(claim: Any) -> None:
     included = draw_inclusion(5000)
     scores = one_training(included, noise_multiplier=NOISE)
     assert audit_one_run(scores, included, claim=claim, confidence=1 - 1e-9).outcome is Outcome.CONSISTENT
@@ -166,7 +175,7 @@ def test_one_run_leaves_a_correct_trainer_alone(claim):
 # Refusals
 
 
-def test_guesses_that_cannot_be_are_refused():
+def test_guesses_that_cannot_be_are_refused() -> None:
     for wrong in [(5, 4, 10), (1, 11, 10), (-1, 3, 10), (0, 0, 10)]:
         with pytest.raises(InvalidParameter):
             Guesses(*wrong)

@@ -2,6 +2,9 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +13,7 @@ from mosha.cli import main
 
 
 @pytest.fixture
-def mechanisms(tmp_path):
+def mechanisms(tmp_path: Path) -> Iterator[Any]:
     file = tmp_path / "mechanisms_of_mine.py"
     file.write_text(
         """
@@ -39,16 +42,16 @@ register("mine: a leak", leak, [Proposal("one more", [1], [])])
     sys.modules.pop(file.stem, None)
 
 
-def said(capsys):
+def said(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_broken_function_is_told_and_ends_with_code_3(mechanisms, capsys):
+def test_a_broken_function_is_told_and_ends_with_code_3(mechanisms: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "function", f"{mechanisms}:shout", "[]", "[1]", "--epsilon", "1", "--runs", "400"]) == 3
     assert "BROKEN" in capsys.readouterr().out
 
 
-def test_a_harmless_function_ends_with_code_0(mechanisms, capsys):
+def test_a_harmless_function_ends_with_code_0(mechanisms: Any, capsys: pytest.CaptureFixture[str]) -> None:
     words = [
         "audit",
         "function",
@@ -68,7 +71,9 @@ def test_a_harmless_function_ends_with_code_0(mechanisms, capsys):
     assert plain["verdicts"][0]["outcome"] == "consistent"
 
 
-def test_registered_mechanisms_are_listed_and_attacked(mechanisms, capsys, tmp_path):
+def test_registered_mechanisms_are_listed_and_attacked(
+    mechanisms: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     page = tmp_path / "report.html"
     assert main(["audit", "list", "--module", str(mechanisms), "--only", "mine", "--json"]) == 0
     assert said(capsys) == [{"name": "mine: a leak", "kind": "yours", "neighbors": ["one more"]}]
@@ -79,7 +84,7 @@ def test_registered_mechanisms_are_listed_and_attacked(mechanisms, capsys, tmp_p
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_own_mechanisms_are_attacked(capsys):
+def test_own_mechanisms_are_attacked(capsys: pytest.CaptureFixture[str]) -> None:
     sure = ["--runs", "400", "--confidence", "0.999999999", "--json"]  # false-alarm rate 1e-9
     assert main(["audit", "all", "--only", "laplace: count", *sure]) == 0
     assert said(capsys)["verdicts"][0]["mechanism"] == "laplace: count"
@@ -87,7 +92,7 @@ def test_own_mechanisms_are_attacked(capsys):
     assert "laplace: count" in capsys.readouterr().out
 
 
-def test_a_table_is_judged_for_its_owner(tmp_path, capsys):
+def test_a_table_is_judged_for_its_owner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "patients.csv"
     rows = [f"{20 + i % 40},{13000 + i % 7},{'flu' if i % 3 else 'hiv'}" for i in range(200)]
     file.write_text("\n".join(["age,zip,illness", *rows]), "utf-8")
@@ -129,7 +134,7 @@ def test_a_table_is_judged_for_its_owner(tmp_path, capsys):
         ["audit", "table", __file__, "--quasi", "a", "--sensitive", "b", "--epsilon", "1", "--width", "age"],
     ],
 )
-def test_refusals_are_one_line_and_code_1(words, capsys):
+def test_refusals_are_one_line_and_code_1(words: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 1
     captured = capsys.readouterr()
     assert captured.out == ""

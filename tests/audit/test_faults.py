@@ -1,5 +1,7 @@
 """Every planted fault is found, and no correct twin is flagged."""
 
+from typing import Any
+
 import pytest
 
 from mosha.audit import Outcome, attack
@@ -14,7 +16,7 @@ SURE = 1 - 1e-9  # false-alarm rate of each twin: 1e-9
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
-def test_a_planted_fault_is_found_and_its_witness_is_shown(fault):
+def test_a_planted_fault_is_found_and_its_witness_is_shown(fault: Any) -> None:
     runs = 200_000 if fault.name in MORE else RUNS
     how = {"neighbors": fault.neighbors, "claim": Pure(1), "batch": True}
     verdict = look_for_fault(lambda: attack(fault.faulty, runs=runs, **how))
@@ -28,6 +30,6 @@ def test_a_planted_fault_is_found_and_its_witness_is_shown(fault):
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
-def test_the_correct_twin_of_a_fault_is_not_flagged(fault):
+def test_the_correct_twin_of_a_fault_is_not_flagged(fault: Any) -> None:
     verdict = attack(fault.correct, neighbors=fault.neighbors, claim=Pure(1), runs=RUNS, batch=True, confidence=SURE)
     assert verdict.outcome is Outcome.CONSISTENT

@@ -1,5 +1,7 @@
 """What the attacker sees: columns of answers, lattices, codes, scores."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from mosha.audit.claims.answers import Answers, Raised
 
 
 @given(st.integers(min_value=-(2**53), max_value=2**53), st.integers(min_value=-900, max_value=900))
-def test_the_lattice_of_a_number_is_the_power_of_two_that_divides_it(number, power):
+def test_the_lattice_of_a_number_is_the_power_of_two_that_divides_it(number: Any, power: Any) -> None:
     value = np.ldexp(float(number), power)
     found = lattice(np.array([value]))[0]
     if number == 0:
@@ -22,13 +24,13 @@ def test_the_lattice_of_a_number_is_the_power_of_two_that_divides_it(number, pow
         assert found == found_power + power
 
 
-def test_the_lattice_of_integers_and_of_what_is_not_finite():
+def test_the_lattice_of_integers_and_of_what_is_not_finite() -> None:
     assert lattice(np.array([12, 7, 0, -8, np.iinfo(np.int64).min])).tolist() == [2, 0, ZERO, 3, 63]
     assert np.isnan(lattice(np.array([np.nan, np.inf, -np.inf]))).all()
     assert lattice(np.array([5e-324])).tolist() == [-1074]
 
 
-def test_answers_of_one_type_become_numbers():
+def test_answers_of_one_type_become_numbers() -> None:
     assert Answers.of([1, 2, 3]).values.tolist() == [[1], [2], [3]]
     assert Answers.of([True, False]).values.tolist() == [[1], [0]]
     assert Answers.of([0.5, 1.5]).values.dtype == np.float64
@@ -61,17 +63,17 @@ MIXED = [
 ]
 
 
-def test_answers_that_differ_in_anything_have_different_codes():
+def test_answers_that_differ_in_anything_have_different_codes() -> None:
     codes = hash_answers(Answers.of(MIXED))
     assert len(set(codes.tolist())) == len(MIXED)
 
 
-def test_equal_answers_have_equal_codes_wherever_they_are():
+def test_equal_answers_have_equal_codes_wherever_they_are() -> None:
     codes = hash_answers(Answers.of(MIXED + MIXED))
     assert codes[: len(MIXED)].tolist() == codes[len(MIXED) :].tolist()
 
 
-def test_the_order_of_keys_does_not_matter_and_their_names_do():
+def test_the_order_of_keys_does_not_matter_and_their_names_do() -> None:
     rows = Answers.of([{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 2, "b": 1}, {"a": 1, "c": 2}])
     codes = hash_answers(rows).tolist()
     assert codes[0] == codes[1]
@@ -79,7 +81,7 @@ def test_the_order_of_keys_does_not_matter_and_their_names_do():
     assert rows.values[:2].tolist() == [[1, 2], [1, 2]]
 
 
-def test_flat_and_nested_answers_agree_on_their_shape():
+def test_flat_and_nested_answers_agree_on_their_shape() -> None:
     flat = Answers.of([[1, 2.5], [3, 4.5]])
     nested = Answers.of([[1, 2.5], [3, 4.5], [[1], None]])
     assert flat.values.tolist() == nested.values[:2, :2].tolist()
@@ -87,14 +89,14 @@ def test_flat_and_nested_answers_agree_on_their_shape():
     assert len(np.unique(nested.shape)) == 2
 
 
-def test_a_part_keeps_its_rows_and_their_words():
+def test_a_part_keeps_its_rows_and_their_words() -> None:
     answers = Answers.of(["a", "b", "c", "d"])
     part = answers.part(2, 4)
     assert len(part) == 2
     assert part.show(0) == "'c'"
 
 
-def test_long_answers_are_looked_at_where_they_differ():
+def test_long_answers_are_looked_at_where_they_differ() -> None:
     random = np.random.default_rng()
     one, two = random.normal(size=(500, 80)), random.normal(size=(500, 80))
     two[:, 61] += 3
@@ -103,7 +105,7 @@ def test_long_answers_are_looked_at_where_they_differ():
     assert len(names) < 90
 
 
-def worlds():
+def worlds() -> tuple[Any, ...]:
     random = np.random.default_rng()
     one, two = random.normal(size=4000), random.normal(size=4000)
     two[:400] = 0.5
@@ -111,7 +113,7 @@ def worlds():
     return Answers.of(one), Answers.of(two)
 
 
-def test_an_atom_and_a_missing_number_have_bins_of_their_own():
+def test_an_atom_and_a_missing_number_have_bins_of_their_own() -> None:
     first, second = worlds()
     feature = next(f for f in features_of(first, second) if f.name == "answer")
     score = learn_bins(feature, first, second)
@@ -122,7 +124,7 @@ def test_an_atom_and_a_missing_number_have_bins_of_their_own():
     assert "NaN" in score.describe(-2, high=False)
 
 
-def test_scores_of_both_kinds_favour_the_first_world_where_they_are_high():
+def test_scores_of_both_kinds_favour_the_first_world_where_they_are_high() -> None:
     random = np.random.default_rng()
     first, second = (Answers.of(random.normal(size=(3000, 2)) + shift) for shift in (0.7, 0.0))
     singles = [learn_bins(feature, first, second) for feature in features_of(first, second)]
@@ -130,7 +132,7 @@ def test_scores_of_both_kinds_favour_the_first_world_where_they_are_high():
         assert score(first).mean() > score(second).mean()
 
 
-def test_codes_have_no_order():
+def test_codes_have_no_order() -> None:
     first, second = Answers.of(["a"] * 50), Answers.of(["b"] * 50)
     for feature in features_of(first, second):
         if feature.category:
@@ -138,7 +140,7 @@ def test_codes_have_no_order():
 
 
 @pytest.mark.parametrize("high", [True, False])
-def test_a_half_line_is_described_as_one(high):
+def test_a_half_line_is_described_as_one(high: bool) -> None:
     first, second = worlds()
     feature = next(f for f in features_of(first, second) if f.name == "answer")
     up, down = order_by_number(feature, first, second)
@@ -148,7 +150,7 @@ def test_a_half_line_is_described_as_one(high):
     assert ("missing" in up.describe(0.25, high=high)) is not high
 
 
-def test_a_finding_about_float_grids_says_what_it_means():
+def test_a_finding_about_float_grids_says_what_it_means() -> None:
     both = [Answers.of(numbers * 50) for numbers in ([0.5, 0.25, 0.75, 2.0], [0.1, 0.3, 0.7, 0.9])]
     (feature,) = [found for found in features_of(*both) if found.meaning]
     for score in (*order_by_number(feature, *both), learn_bins(feature, *both)):

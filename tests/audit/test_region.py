@@ -1,5 +1,7 @@
 """The exact region of two probabilities: what two counts let an attacker say."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -8,7 +10,7 @@ from mosha.audit.attacks.region import Counts, explain, weights_for
 from mosha.audit.claims.claim import ApproxClaim, GaussianClaim, ZeroConcentratedClaim
 
 
-def chance_of_exceeding(claim, p, q, *, trials, weights, alpha):
+def chance_of_exceeding(claim: Any, p: Any, q: Any, *, trials: Any, weights: Any, alpha: Any) -> Any:
     """P(least > amount) over both counts, exactly, by adding up every pair of counts."""
     counts = np.arange(trials + 1)
     first, second = binom.pmf(counts, trials, p), binom.pmf(counts, trials, q)
@@ -33,7 +35,9 @@ def chance_of_exceeding(claim, p, q, *, trials, weights, alpha):
     ],
 )
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, 0.2), (0.0, 1.0)])
-def test_a_mechanism_at_the_very_edge_of_its_claim_is_flagged_with_probability_at_most_alpha(p, q, claim, weights):
+def test_a_mechanism_at_the_very_edge_of_its_claim_is_flagged_with_probability_at_most_alpha(
+    p: Any, q: Any, claim: Any, weights: Any
+) -> None:
     assert float(claim.least(p, q)) == pytest.approx(claim.amount, abs=1e-6)
     edge = type(claim)(
         *[value * (1 + 1e-6) if value == claim.amount and value else value for value in vars(claim).values()]
@@ -41,7 +45,7 @@ def test_a_mechanism_at_the_very_edge_of_its_claim_is_flagged_with_probability_a
     assert chance_of_exceeding(edge, p, q, trials=13, weights=weights, alpha=0.1) <= 0.1
 
 
-def test_more_evidence_needs_a_larger_amount():
+def test_more_evidence_needs_a_larger_amount() -> None:
     claim = ApproxClaim(1.0)
     found = [
         explain(Counts(x, 1000, 100, 1000), claim, weights=(1.0, 1.0), alpha=1e-3).least for x in (150, 300, 600, 1000)
@@ -54,7 +58,7 @@ def test_more_evidence_needs_a_larger_amount():
     assert less[-1] == 0
 
 
-def test_a_stricter_level_shows_less():
+def test_a_stricter_level_shows_less() -> None:
     found = [
         explain(Counts(600, 1000, 200, 1000), ApproxClaim(1.0), weights=(1.0, 1.0), alpha=alpha).least
         for alpha in (0.1, 1e-3, 1e-6, 1e-12)
@@ -62,7 +66,7 @@ def test_a_stricter_level_shows_less():
     assert found == sorted(found, reverse=True)
 
 
-def test_the_right_weights_beat_two_separate_intervals():
+def test_the_right_weights_beat_two_separate_intervals() -> None:
     from mosha.audit.attacks.interval import at_least, at_most
 
     claim, counts, alpha = ApproxClaim(1.0), Counts(7300, 10_000, 2700, 10_000), 1e-3
@@ -72,10 +76,10 @@ def test_the_right_weights_beat_two_separate_intervals():
 
 
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (np.nan, 1.0), (np.inf, 1.0), (-1.0, 2.0)])
-def test_senseless_weights_cost_power_and_nothing_else(weights):
+def test_senseless_weights_cost_power_and_nothing_else(weights: Any) -> None:
     sensible = explain(Counts(60, 100, 20, 100), ApproxClaim(1.0), weights=(1.0, 1.0), alpha=0.01)
     assert explain(Counts(60, 100, 20, 100), ApproxClaim(1.0), weights=weights, alpha=0.01) == sensible
 
 
-def test_a_count_of_nothing_shows_nothing():
+def test_a_count_of_nothing_shows_nothing() -> None:
     assert explain(Counts(0, 100, 0, 100), ZeroConcentratedClaim(0.5), weights=(1.0, 1.0), alpha=0.01).least == 0

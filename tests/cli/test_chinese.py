@@ -2,6 +2,9 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -11,7 +14,7 @@ from mosha.cli.application import application
 from mosha.core.language import keep_language, set_language, templates
 
 
-def walk(command, path=()):
+def walk(command: Any, path: Any = ()) -> Iterator[Any]:
     yield path, command
     for name, inner in getattr(command, "commands", {}).items():
         yield from walk(inner, (*path, name))
@@ -20,20 +23,20 @@ def walk(command, path=()):
 COMMANDS = dict(walk(typer.main.get_command(application())))
 
 
-def described(command):
+def described(command: Any) -> list[Any]:
     """All that the help of a command says in sentences."""
     parts = [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]
     return [part.strip() for part in parts if part]
 
 
 @pytest.fixture
-def chinese():
+def chinese() -> Iterator[None]:
     with keep_language():
         set_language("zh")
         yield
 
 
-def test_everything_that_help_says_has_its_chinese_and_nothing_else_is_there():
+def test_everything_that_help_says_has_its_chinese_and_nothing_else_is_there() -> None:
     known = {entry["en"] for entry in templates("help").values()}
     said = {text for command in COMMANDS.values() for text in described(command)}
     assert said - known == set()
@@ -43,7 +46,7 @@ def test_everything_that_help_says_has_its_chinese_and_nothing_else_is_there():
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_is_chinese(path, capsys, monkeypatch):
+def test_help_is_chinese(path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     monkeypatch.setenv("TERMINAL_WIDTH", "400")
     assert main([*path, "--help", "--lang", "zh"]) == 0
@@ -53,7 +56,7 @@ def test_help_is_chinese(path, capsys, monkeypatch):
     assert [text for text in english if text in out] == []
 
 
-def test_help_is_english_again_afterwards(capsys):
+def test_help_is_english_again_afterwards(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--lang", "zh", "plan", "--help"]) == 0
     assert main(["plan", "--help"]) == 0
     english = capsys.readouterr().out.split("用法", 1)[1]
@@ -77,14 +80,14 @@ WORDS = {
 }  # fmt: skip
 
 
-def english_in(text):
+def english_in(text: Any) -> list[Any]:
     """Words of English in a text, but for names and code; rows of dots and hashes are none."""
     text = re.sub(r"[0-9a-f]{12,}|[\u2800-\u28ff]|'[^']*'|--[a-z-]+|\S*/\S*", " ", text)
     return [word for word in re.findall(r"[A-Za-z_]{2,}", text) if word not in WORDS]
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "visits.csv").write_text(
         "who,ward,days\n" + "".join(f"{i % 40},w{i % 3},{i % 9}\n" for i in range(120))
     )
@@ -140,7 +143,7 @@ LINES = [
 ]  # fmt: skip
 
 
-def test_what_commands_print_is_chinese(desk, capsys):
+def test_what_commands_print_is_chinese(desk: Any, capsys: pytest.CaptureFixture[str]) -> None:
     left = {}
     for line in LINES:
         main([*line, "--lang", "zh"])
@@ -152,7 +155,7 @@ def test_what_commands_print_is_chinese(desk, capsys):
     assert left == {}
 
 
-def test_everything_that_verify_can_find_has_chinese_words():
+def test_everything_that_verify_can_find_has_chinese_words() -> None:
     said = {name: entry for name, entry in templates("ledger").items() if name.startswith(("wrong_", "note_"))}
     assert len(said) > 40
     for name, entry in said.items():
@@ -160,7 +163,7 @@ def test_everything_that_verify_can_find_has_chinese_words():
         assert sorted(re.findall(r"{\w+", entry["zh"])) == sorted(re.findall(r"{\w+", entry["en"])), name
 
 
-def test_a_row_that_was_edited_is_told_in_chinese(desk, capsys):
+def test_a_row_that_was_edited_is_told_in_chinese(desk: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "open", "book.db", "visits", "--unit", "row", "--epsilon", "1"]) == 0
     with sqlite3.connect("book.db") as book:
         for (guard,) in book.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
@@ -173,6 +176,6 @@ def test_a_row_that_was_edited_is_told_in_chinese(desk, capsys):
     assert not re.search("row|hash", told)
 
 
-def test_the_law_of_printed_words_can_fail():
+def test_the_law_of_printed_words_can_fail() -> None:
     assert english_in("The book is well.") == ["The", "book", "is", "well"]
     assert english_in("账本完好。共 4 行") == []

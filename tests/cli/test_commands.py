@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from typing import Any, NoReturn
 
 import pytest
 
@@ -12,7 +13,7 @@ import mosha
 from mosha.cli import main
 
 
-def test_version_is_the_version_of_the_package(capsys):
+def test_version_is_the_version_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == 0
     assert capsys.readouterr().out.startswith(f"mosha {mosha.__version__} ")
     assert main(["version", "--json"]) == 0
@@ -21,13 +22,13 @@ def test_version_is_the_version_of_the_package(capsys):
     assert capsys.readouterr().out.startswith(f"mosha {mosha.__version__} ")
 
 
-def test_wrong_usage_names_the_help_of_its_command(capsys):
+def test_wrong_usage_names_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "show"]) == 2
     assert capsys.readouterr().err.endswith(". Try 'mosha ledger show --help'.\n")
 
 
 @pytest.mark.parametrize("arguments", [["surprise"], ["version", "--surprise"], ["version", "surprise"]])
-def test_wrong_usage_is_one_line_and_exit_code_two(arguments, capsys):
+def test_wrong_usage_is_one_line_and_exit_code_two(arguments: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -37,8 +38,10 @@ def test_wrong_usage_is_one_line_and_exit_code_two(arguments, capsys):
     assert json.loads(capsys.readouterr().out)["error"] == "WrongUsage"
 
 
-def test_an_unexpected_error_is_one_line_and_its_text_is_not_shown(capsys, monkeypatch):
-    def broken(_only=None):
+def test_an_unexpected_error_is_one_line_and_its_text_is_not_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_only: Any = None) -> NoReturn:
         raise RuntimeError("secret")
 
     monkeypatch.setattr("mosha.cli.application.application", broken)
@@ -51,7 +54,7 @@ def test_an_unexpected_error_is_one_line_and_its_text_is_not_shown(capsys, monke
         main(["version"])
 
 
-def test_help_loads_no_numerics():
+def test_help_loads_no_numerics() -> None:
     script = (
         "import sys; from mosha.cli import main; main(['--help'])\n"
         "assert not {'numpy', 'scipy', 'matplotlib', 'duckdb', 'sqlite3', 'cryptography'} & set(sys.modules)"
@@ -64,23 +67,23 @@ def test_help_loads_no_numerics():
 SCRIPT = "import sys; from mosha.cli import main; sys.exit(main())"
 
 
-def run_mosha(*arguments, **environment):
+def run_mosha(*arguments: Any, **environment: Any) -> Any:
     command = [sys.executable, "-c", SCRIPT, *arguments]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 
-def test_a_terminal_that_knows_letters_alone_is_served():
+def test_a_terminal_that_knows_letters_alone_is_served() -> None:
     done = run_mosha("explain", "--epsilon", "1", PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
     assert "***" in done.stdout
 
 
-def test_no_colour_when_nobody_looks():
+def test_no_colour_when_nobody_looks() -> None:
     assert "\x1b" not in run_mosha("explain", "--epsilon", "1").stdout
 
 
-def test_a_reader_who_leaves_early_is_no_error():
+def test_a_reader_who_leaves_early_is_no_error() -> None:
     command = (
         f"{sys.executable} -c 'import sys; from mosha.cli import main; sys.exit(main())' explain --mu 1 | head -n 1"
     )
@@ -101,13 +104,15 @@ HAN = re.compile("[\u4e00-\u9fff]")
         ["plan", "--mechanism", "laplace", "--sensitivity", "1", "--within", "5", "--lang", "zh"],
     ],
 )
-def test_explain_and_plan_speak_chinese(words, capsys):
+def test_explain_and_plan_speak_chinese(words: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 0
     spoken = [line for line in capsys.readouterr().out.splitlines() if re.search("[a-z]{4,} [a-z]{4,} [a-z]{3,}", line)]
     assert not [line for line in spoken if not HAN.search(line)]
 
 
-def test_errors_speak_the_language_of_the_line_or_the_locale_and_it_ends_with_the_command(capsys, monkeypatch):
+def test_errors_speak_the_language_of_the_line_or_the_locale_and_it_ends_with_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("MOSHA_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
     wrong = ["explain", "--epsilon", "-1"]

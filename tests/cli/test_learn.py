@@ -1,6 +1,7 @@
 """`mosha learn`: list, show, start and check, for people and for programs."""
 
 import json
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -15,7 +16,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
-def test_the_list_for_programs_has_all_sixty(capsys):
+def test_the_list_for_programs_has_all_sixty(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, "learn", "list", "--json")
     listed = json.loads(out)
     assert code == 0
@@ -24,18 +25,20 @@ def test_the_list_for_programs_has_all_sixty(capsys):
     assert "solution" not in listed[0]
 
 
-def test_a_chapter_that_does_not_exist_is_refused(capsys):
+def test_a_chapter_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "list", "--chapter", "cooking"]) == 1
 
 
-def test_a_task_is_shown_in_chinese(capsys):
+def test_a_task_is_shown_in_chinese(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, "--lang", "zh", "learn", "show", "float-laplace", "--hint")
     assert code == 0
     assert "十行会泄密的代码" in out
     assert "提示" in out
 
 
-def test_an_answer_is_begun_checked_and_passes(tmp_path, monkeypatch, capsys):
+def test_an_answer_is_begun_checked_and_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["learn", "start", "odds"]) == 0
     assert main(["learn", "start", "odds"]) == 1  # never overwritten
@@ -49,14 +52,18 @@ def test_an_answer_is_begun_checked_and_passes(tmp_path, monkeypatch, capsys):
     assert json.loads(out)["passed"]
 
 
-def test_a_file_that_cannot_be_run_is_told(tmp_path, monkeypatch, capsys):
+def test_a_file_that_cannot_be_run_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odds.py").write_text("def highest_belief(:\n", encoding="utf-8")
     assert main(["learn", "check", "odds"]) == 1
     assert main(["learn", "check", "composition"]) == 1  # no file at all
 
 
-def test_a_notebook_runs_in_a_kernel_and_is_checked(tmp_path, monkeypatch, capsys):
+def test_a_notebook_runs_in_a_kernel_and_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["learn", "start", "composition", "--notebook"]) == 0
     path = tmp_path / "composition.ipynb"

@@ -2,8 +2,11 @@
 
 import io
 import json
+from pathlib import Path
+from typing import Any
 
 import duckdb
+import pytest
 
 import mosha
 from mosha.cli import main
@@ -12,24 +15,26 @@ from mosha.tables import Declaration
 HEADER = "patient_id,ward,days\n"
 
 
-def write(folder, rows="p1,A,3\np2,B,40\n"):
+def write(folder: Any, rows: str = "p1,A,3\np2,B,40\n") -> str:
     (folder / "visits.csv").write_text(HEADER + rows)
     return str(folder / "visits.csv")
 
 
-def test_a_draft_holds_the_header_and_nothing_of_rows(tmp_path, capsys):
+def test_a_draft_holds_the_header_and_nothing_of_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drafts = []
     for place, rows in (("one", "p1,A,3\n"), ("two", "secret,Z,99\nx,y,z\n")):
         (tmp_path / place).mkdir()
         assert main(["schema", "draft", write(tmp_path / place, rows)]) == 0
         drafts.append((tmp_path / place / "visits.schema.yaml").read_text())
     assert drafts[0] == drafts[1]
-    assert Declaration.of(tmp_path / "one" / "visits.schema.yaml").unit.column == "patient_id"
+    assert Declaration.of(tmp_path / "one" / "visits.schema.yaml").unit.column == "patient_id"  # type: ignore[attr-defined]
     assert main(["schema", "draft", str(tmp_path / "one" / "visits.csv")]) == 1
     capsys.readouterr()
 
 
-def test_whose_a_row_is_is_not_guessed_where_no_name_says_it(tmp_path, capsys):
+def test_whose_a_row_is_is_not_guessed_where_no_name_says_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`idp` of RAND's experiment is a flag of its insurance; it was drafted as the person."""
     data = tmp_path / "randhie.csv"
     data.write_text("plan,idp,zper\n1,0,125024\n")
@@ -39,13 +44,13 @@ def test_whose_a_row_is_is_not_guessed_where_no_name_says_it(tmp_path, capsys):
     (tmp_path / "randhie.schema.yaml").unlink()
     assert main(["schema", "draft", str(data), "--person", "nobody"]) == 1
     assert main(["schema", "draft", str(data), "--person", "zper"]) == 0
-    assert Declaration.of(tmp_path / "randhie.schema.yaml").unit.column == "zper"
+    assert Declaration.of(tmp_path / "randhie.schema.yaml").unit.column == "zper"  # type: ignore[attr-defined]
     capsys.readouterr()
     assert main(["schema", "check", str(data)]) == 0
     assert "plan, idp: no keys" in capsys.readouterr().out
 
 
-def test_a_public_sample_may_be_looked_at(tmp_path):
+def test_a_public_sample_may_be_looked_at(tmp_path: Path) -> None:
     (tmp_path / "sample.csv").write_text(HEADER + "s1,A,3\ns2,B,9\n")
     out = tmp_path / "own.yaml"
     assert (
@@ -57,7 +62,7 @@ def test_a_public_sample_may_be_looked_at(tmp_path):
     assert declared.keys == {"ward": ("A", "B")}
 
 
-def test_a_check_says_what_is_missing_and_what_choices_mean(tmp_path, capsys):
+def test_a_check_says_what_is_missing_and_what_choices_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write(tmp_path)
     assert main(["schema", "check", data, "--json"]) == 1
     assert not json.loads(capsys.readouterr().out)["complete"]
@@ -70,7 +75,7 @@ def test_a_check_says_what_is_missing_and_what_choices_mean(tmp_path, capsys):
     assert "同一个人的所有行" in capsys.readouterr().out
 
 
-def test_a_start_writes_declaration_ledger_and_report(tmp_path, capsys):
+def test_a_start_writes_declaration_ledger_and_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write(tmp_path)
     assert main(["start", data, "--person", "nobody", "--at-most", "3", "--epsilon", "0.5"]) == 1
     assert main(["start", data, "--person", "patient_id", "--at-most", "3", "--epsilon", "0.5"]) == 0
@@ -84,7 +89,7 @@ def test_a_start_writes_declaration_ledger_and_report(tmp_path, capsys):
     assert main(["report", "run", str(tmp_path / "visits.report.yaml")]) == 0
 
 
-def test_a_whole_database_is_drafted_from_its_catalogue(tmp_path, capsys):
+def test_a_whole_database_is_drafted_from_its_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "shop.duckdb"
     with duckdb.connect(place) as connection:
         connection.execute("CREATE TABLE customer (id BIGINT PRIMARY KEY); CREATE TABLE country (code TEXT)")
@@ -100,13 +105,17 @@ def test_a_whole_database_is_drafted_from_its_catalogue(tmp_path, capsys):
     assert sorted(database.tables) == ["country", "customer", "orders"]
 
 
-def test_a_draft_of_a_server_does_not_repeat_its_password(tmp_path, capsys, monkeypatch):
+def test_a_draft_of_a_server_does_not_repeat_its_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["schema", "draft", "postgresql://a:hush@127.0.0.1:1/shop", "--person", "customer.id"]) != 0
     assert "hush" not in "".join(capsys.readouterr())
 
 
-def test_a_wrong_answer_to_a_question_of_start_is_asked_again(tmp_path, capsys, monkeypatch):
+def test_a_wrong_answer_to_a_question_of_start_is_asked_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = tmp_path / "visits.csv"
     data.write_text("patient_id,ward\n1,a\n")
     monkeypatch.setattr("sys.stdin", io.StringIO("patient\npatient_id\nmany\n3\n-1\n0.5\n"))

@@ -1,13 +1,15 @@
 """`mosha synth` as a person and as a program would use it."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mosha.cli import main
 
 
-def write(folder):
+def write(folder: Any) -> str:
     lines = ["who,ward,days"] + [f"p{n},{'AB'[n % 2]},{n % 2 * 5 + n % 3}" for n in range(2000)]
     (folder / "visits.csv").write_text("\n".join(lines))
     declared = {
@@ -22,7 +24,7 @@ def write(folder):
     return str(folder / "visits.csv")
 
 
-def test_a_file_becomes_a_labelled_synthetic_file(tmp_path, capsys):
+def test_a_file_becomes_a_labelled_synthetic_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, out = write(tmp_path), tmp_path / "made.csv"
     assert main(["synth", data, str(out), "--epsilon", "2", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -31,7 +33,7 @@ def test_a_file_becomes_a_labelled_synthetic_file(tmp_path, capsys):
     assert out.read_text().splitlines()[1] == "ward,days"
 
 
-def test_a_forecast_spends_nothing(tmp_path, capsys):
+def test_a_forecast_spends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write(tmp_path)
     assert main(["synth", data, str(tmp_path / "made.csv"), "--epsilon", "1", "--forecast", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["number of rows"] > 0
@@ -39,7 +41,9 @@ def test_a_forecast_spends_nothing(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("out", "said"), [("made.xlsx", ".csv or .parquet"), ("nowhere/made.csv", "no folder")])
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_paid(tmp_path, capsys, out, said):
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_paid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str, said: str
+) -> None:
     data = write(tmp_path)
     assert main(["synth", data, str(tmp_path / out), "--epsilon", "1"]) == 1
     assert said in capsys.readouterr().err

@@ -2,12 +2,13 @@
 
 import math
 from collections import defaultdict
+from typing import Any
 
 from mosha.connect import NormBound, Persons, Unbounded
 from tests.connect.oracle import evaluate, scanned
 
 
-def contributions(question, values, schema, rows):
+def contributions(question: Any, values: Any, schema: Any, rows: Any) -> Any:
     """(person, key, value integers) for each row that counts."""
     found = []
     for cells in rows:
@@ -20,15 +21,15 @@ def contributions(question, values, schema, rows):
     return found
 
 
-def toward_zero(n, d):
+def toward_zero(n: Any, d: Any) -> Any:
     return n // d if n >= 0 else -(-n // d)
 
 
-def expected(question, schema, rows):
+def expected(question: Any, schema: Any, rows: Any) -> dict[Any, Any]:
     """The answer to an Aggregation with Unbounded or NormBound, {key: sums}."""
     values = [value for _, value in question.values]
     listed = contributions(question, values, schema, rows)
-    answer = defaultdict(lambda: [0] * len(values))
+    answer: Any = defaultdict(lambda: [0] * len(values))
     if question.only is not None:
         for key in question.only:
             answer[key]  # every public key appears
@@ -46,7 +47,7 @@ def expected(question, schema, rows):
     return {key: tuple(sums) for key, sums in answer.items()}
 
 
-def _norm_bounded(question, name, value, listed):
+def _norm_bounded(question: Any, name: Any, value: Any, listed: Any) -> Any:
     bound: NormBound = question.bound
     leader, limit = bound.leaders()[name]
     names = [n for n, _ in question.values]
@@ -54,7 +55,7 @@ def _norm_bounded(question, name, value, listed):
     parts = _parts(listed, names.index(name), value, by_row)
     weights = _parts(listed, names.index(leader), dict(question.values)[leader], by_row)
     full = limit << bound.fraction
-    answer = defaultdict(int)
+    answer: Any = defaultdict(int)
     for person, pieces in parts.items():
         powers = [abs(v) ** bound.order for _, v in weights[person]]
         norm = sum(powers)
@@ -67,14 +68,14 @@ def _norm_bounded(question, name, value, listed):
     return answer
 
 
-def _parts(listed, place, value, by_row):
+def _parts(listed: Any, place: Any, value: Any, by_row: Any) -> Any:
     """For each person the (key, v) that are scaled: rows, or sums over groups."""
     parts = defaultdict(list)
     if by_row:
         for person, key, integers in listed:
             parts[person].append((key, integers[place]))
         return parts
-    groups = defaultdict(lambda: defaultdict(int))
+    groups: Any = defaultdict(lambda: defaultdict(int))
     for person, key, integers in listed:
         groups[person][key] = 1 if isinstance(value, Persons) else groups[person][key] + integers[place]
     limit = 2**43  # sums of one group stop here, so that squares stay exact

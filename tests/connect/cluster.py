@@ -10,7 +10,9 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import mosha
 from mosha import tables
@@ -23,7 +25,7 @@ PEOPLE = mosha.Person("who", at_most=3)
 ROOMY = mosha.Person("who", at_most=4000)  # nothing is cut: engines have hashes of their own
 
 
-def begin(folder):
+def begin(folder: Any) -> Any:
     import pyspark
     from pyspark.sql import SparkSession
 
@@ -39,7 +41,7 @@ def begin(folder):
     return session
 
 
-def questions(data):
+def questions(data: Any) -> Iterator[tuple[Any, ...]]:
     """Every kind of question whose answer does not depend on an engine's own hashes."""
     bounded, roomy = (protect(data, unit=unit) for unit in (PEOPLE, ROOMY))
     numbers = {"n": count(), "sum": tables.sum("days", between=(0, 10)), "mean": mean("days", between=(0, 10))}
@@ -51,16 +53,16 @@ def questions(data):
     yield "keys from the data", protect(data, unit=mosha.Row()).group_by("ward").count()
 
 
-def answer(question):
+def answer(question: Any) -> str:
     budget = Budget(epsilon=50, delta=1e-6)
     return repr(question.measurement(budget).step(None, None, None, mosha.noise.SeededRandom(5))[0])
 
 
-def lose_an_executor(folder):
+def lose_an_executor(folder: Any) -> Any:
     """A function of a column that kills the executor of the first task that uses it."""
     marker = str(folder / "lost")
 
-    def pass_through(value):
+    def pass_through(value: Any) -> Any:
         try:
             os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
@@ -74,7 +76,7 @@ def lose_an_executor(folder):
     return pass_through
 
 
-def main(folder):
+def main(folder: Any) -> None:
     from pyspark.sql.functions import col, udf
 
     session = begin(folder)
@@ -82,11 +84,11 @@ def main(folder):
     told, statements = {}, {}
     run, run_in_batches = Spark.run, Spark.run_in_batches
 
-    def run_and_note(self, found, question):
+    def run_and_note(self: Any, found: Any, question: Any) -> Any:
         noted.extend(self.dialect.sql(query.statement) for query in found)
         return run(self, found, question)
 
-    def note_and_run_in_batches(self, query, question, use):
+    def note_and_run_in_batches(self: Any, query: Any, question: Any, use: Any) -> None:
         noted.append(self.dialect.sql(query.statement))
         run_in_batches(self, query, question, use)
 

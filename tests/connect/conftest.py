@@ -1,5 +1,7 @@
 """One suite for all engines: a test that takes `place` runs on each of them."""
 
+from typing import Any
+
 import psycopg
 import pytest
 
@@ -12,14 +14,14 @@ ENGINES = ["duckdb", "postgresql", "mariadb", "spark"]
 
 
 @pytest.fixture(scope="session")
-def connect_database(postgres_server):
+def connect_database(postgres_server: Any) -> Any:
     with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
         connection.execute("CREATE DATABASE connect")
     return postgres_server.url("connect")
 
 
 @pytest.fixture(scope="session", params=ENGINES)
-def place(request, tmp_path_factory):
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     if request.param == "postgresql":
         return PostgreSQLPlace(request.getfixturevalue("connect_database"))
     if request.param == "mariadb":

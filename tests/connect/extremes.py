@@ -8,6 +8,7 @@ import csv
 import math
 import random
 from datetime import date, datetime
+from typing import Any
 
 from mosha.connect import Aggregation, Clamped, NormBound, Rows, Schema, Type, Unbounded, answer, col, grid, lit, when
 from mosha.connect.language.expression import Call
@@ -83,7 +84,7 @@ SCHEMA = Schema(
 )
 
 
-def extreme_rows(count=90):
+def extreme_rows(count: int = 90) -> Any:
     """Rows in which every extreme value stands somewhere, the rest at random (the seed is of no importance)."""
     wild = [math.nan, math.inf, -math.inf, 1e308, -1e308, 2.0**500, -5e-324]
     ends = [None, *INTEGERS, -(2**63), -(2**63) + 1]
@@ -92,7 +93,7 @@ def extreme_rows(count=90):
     columns += [([None, *DATES], [None, *DATES])]
     rows = []
     for k in range(count):
-        cells = [pick for first, second in columns for pick in (first[k % len(first)], random.choice(second))]
+        cells = [pick for first, second in columns for pick in (first[k % len(first)], random.choice(second))]  # type: ignore[arg-type, index]
         rows.append((k, *cells, CLOCKS[k % len(CLOCKS)] if k % 7 else None))
     return rows
 
@@ -104,10 +105,10 @@ class Extremes:
     found by the engine that raises.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed: Any) -> None:
         self.random = random.Random(seed)
 
-    def grow(self, kind, depth):
+    def grow(self, kind: Any, depth: Any) -> Any:
         if depth == 0:
             return self._leaf(kind)
         for _ in range(20):
@@ -121,9 +122,9 @@ class Extremes:
                 continue
         return self._leaf(kind)
 
-    def _leaf(self, kind):
+    def _leaf(self, kind: Any) -> Any:
         constants = {WHOLE: PUBLIC_INTEGERS, REAL: REALS, BOOL: [True], TEXT: TEXTS, DATE: DATES, CLOCK: CLOCKS}
-        return self.random.choice([*LEAVES[kind], *LEAVES[kind], lit(self.random.choice(constants[kind]))])
+        return self.random.choice([*LEAVES[kind], *LEAVES[kind], lit(self.random.choice(constants[kind]))])  # type: ignore[arg-type]
 
 
 SOUGHT = ["a", "ab", "'", "\\", "é", "%", "a" * 1000, "$1", "\n", "😀"]
@@ -186,18 +187,18 @@ EXTREME = {
 }
 
 
-def expression_of(seed):
+def expression_of(seed: Any) -> Any:
     """The expression of a seed: its type and its depth are the seed's too."""
     grower = Extremes(seed)
     return grower.grow(grower.random.choice(KINDS), grower.random.choice([1, 2, 2, 3]))
 
 
-def seen(rows):
+def seen(rows: Any) -> list[Any]:
     """Rows as the language sees them."""
     return [{n: scanned(cell, kind) for (n, kind), cell in zip(SCHEMA.items(), row, strict=True)} for row in rows]
 
 
-def written(rows):
+def written(rows: Any) -> Any:
     """The rows that a CSV file can hold, as cells of text."""
     kept = []
     for row in rows:
@@ -207,19 +208,19 @@ def written(rows):
     return kept
 
 
-def write_csv(path, rows):
+def write_csv(path: Any, rows: Any) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([list(SCHEMA), *written(rows)])
 
 
-def read_csv(relation):
+def read_csv(relation: Any) -> Any:
     """The columns of a CSV relation with their types."""
     kinds = {n: kind for n, kind in SCHEMA.items() if kind not in {Type.TEXT, Type.BOOLEAN}}
     logic = {n: when(col(n) == "true", True).when(col(n) == "false", False) for n in "bc"}
     return relation.compute({**{n: col(n).cast(kind) for n, kind in kinds.items()}, **logic})
 
 
-def seen_in_csv(rows):
+def seen_in_csv(rows: Any) -> list[Any]:
     """What the language makes of the cells."""
     read = lambda cell, kind: cell == "true" if kind is Type.BOOLEAN else oracle._read(cell, kind)
     return [
@@ -231,12 +232,12 @@ def seen_in_csv(rows):
     ]
 
 
-def expected_of(expression, rows):
+def expected_of(expression: Any, rows: Any) -> list[Any]:
     found = [evaluate(expression, row, SCHEMA) for row in rows]
     return [flush(value) if isinstance(value, float) else value for value in found]
 
 
-def find_fault(relation, expression, rows):
+def find_fault(relation: Any, expression: Any, rows: Any) -> str | None:
     """What is wrong with an engine's answer to one expression, or None."""
     keys = {"id": col("id"), "k": expression}
     try:
@@ -251,7 +252,7 @@ def find_fault(relation, expression, rows):
     return None
 
 
-def find_fault_in_sum(relation, expression, rows):
+def find_fault_in_sum(relation: Any, expression: Any, rows: Any) -> Any:
     """The same for a sum over bounded persons, which the compiled kernels answer."""
     values = {"v": Clamped(expression, (-100, 100), exponent=3), "n": Rows(expression)}
     try:

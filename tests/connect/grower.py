@@ -2,6 +2,7 @@
 
 import random
 from datetime import date, datetime
+from typing import Any
 
 from mosha.connect import Operator, Type, col, grid, lit, when
 from mosha.connect.language.expression import Call
@@ -19,10 +20,10 @@ WHOLE, REAL, BOOL, TEXT, DATE, CLOCK = (
 class Grower:
     """`grow(kind, depth)` makes an expression of that type, at most that deep."""
 
-    def __init__(self, seed):
+    def __init__(self, seed: Any) -> None:
         self.random = random.Random(seed)
 
-    def grow(self, kind, depth):
+    def grow(self, kind: Any, depth: Any) -> Any:
         if depth == 0:
             return self.random.choice(LEAVES[kind])
         return self.random.choice(GROWN[kind])(lambda inner: self.grow(inner, depth - 1))

@@ -5,6 +5,7 @@ import math
 import re
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 from mosha.connect import Column, Literal, Operator, Schema, Type, type_of
 from mosha.connect.language.cases import Case
@@ -15,7 +16,7 @@ WHOLE = 2.0**53
 LONGEST = 2**18
 
 
-def scanned(value, kind):
+def scanned(value: Any, kind: Any) -> Any:
     """A cell of the data as the language sees it."""
     if value is None:
         return None
@@ -26,19 +27,19 @@ def scanned(value, kind):
     return short(value) if kind is Type.TEXT else value
 
 
-def short(text):
+def short(text: Any) -> Any:
     return text if len(text.encode()) <= LONGEST else None
 
 
-def tame(x):
+def tame(x: Any) -> Any:
     return x if x is not None and -LARGEST < x < LARGEST else None
 
 
-def flush(x):
+def flush(x: Any) -> Any:
     return 0.0 if -TINY < x < TINY else x
 
 
-def evaluate(expression: Expression, row: dict, schema: Schema):
+def evaluate(expression: Expression, row: dict, schema: Schema) -> Any:
     """The value of an expression in a row of scanned cells; None is NULL."""
     if isinstance(expression, Column):
         return row[expression.name]
@@ -46,13 +47,13 @@ def evaluate(expression: Expression, row: dict, schema: Schema):
         return expression.value
     if isinstance(expression, Case):
         return _case(expression, row, schema)
-    values = [evaluate(argument, row, schema) for argument in expression.arguments]
-    kinds = [type_of(argument, schema) for argument in expression.arguments]
+    values = [evaluate(argument, row, schema) for argument in expression.arguments]  # type: ignore[attr-defined]
+    kinds = [type_of(argument, schema) for argument in expression.arguments]  # type: ignore[attr-defined]
     result = type_of(expression, schema)
-    return RULES[expression.operator](values, kinds, result, expression)
+    return RULES[expression.operator](values, kinds, result, expression)  # type: ignore[attr-defined]
 
 
-def _case(case, row, schema):
+def _case(case: Any, row: Any, schema: Any) -> Any:
     kind = type_of(case, schema)
     for condition, value in case.branches:
         if evaluate(condition, row, schema) is True:
@@ -60,7 +61,7 @@ def _case(case, row, schema):
     return None if case.rest is None else coerce(evaluate(case.rest, row, schema), kind)
 
 
-def coerce(value, kind):
+def coerce(value: Any, kind: Any) -> Any:
     if value is None:
         return None
     if kind is Type.REAL:
@@ -70,10 +71,10 @@ def coerce(value, kind):
     return value
 
 
-def strict(function):
+def strict(function: Any) -> Any:
     """NULL if any argument is."""
 
-    def rule(values, kinds, result, expression):
+    def rule(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
         if any(value is None for value in values):
             return None
         return function(values, kinds, result, expression)
@@ -81,12 +82,12 @@ def strict(function):
     return rule
 
 
-def narrow(n):
+def narrow(n: Any) -> Any:
     return n if -(2**63) <= n < 2**63 else None
 
 
-def _arithmetic(integers, reals):
-    def rule(values, kinds, result, expression):
+def _arithmetic(integers: Any, reals: Any) -> Any:
+    def rule(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
         if result is Type.INTEGER:
             return narrow(integers(*values))
         return tame(reals(*map(float, values)))
@@ -94,16 +95,16 @@ def _arithmetic(integers, reals):
     return strict(rule)
 
 
-def _product(x, y):
+def _product(x: Any, y: Any) -> Any:
     return flush(x) * flush(y)
 
 
-def _quotient(x, y):
+def _quotient(x: Any, y: Any) -> Any:
     return None if flush(y) == 0 else flush(x) / flush(y)
 
 
-def _whole(function):
-    def rule(values, kinds, result, expression):
+def _whole(function: Any) -> Any:
+    def rule(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
         x = values[0]
         if kinds[0] is Type.INTEGER:
             return x
@@ -112,13 +113,13 @@ def _whole(function):
     return strict(rule)
 
 
-def nearest(x):
+def nearest(x: Any) -> Any:
     """Halves away from zero, by exact fractions."""
     whole = math.floor(abs(Fraction(x)) + Fraction(1, 2))
     return whole if x >= 0 else -whole
 
 
-def _round(values, kinds, result, expression):
+def _round(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     x, (digits, *bound) = values[0], expression.options
     if result is Type.INTEGER:
         if kinds[0] is Type.INTEGER:
@@ -132,12 +133,12 @@ def _round(values, kinds, result, expression):
     return x if not bound or abs(x) < bound[0] else None
 
 
-def _clamp(values, kinds, result, expression):
+def _clamp(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     x, low, high = (coerce(value, result) for value in values)
     return min(max(x, low), high)
 
 
-def _bin(values, kinds, result, expression):
+def _bin(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     if result is Type.INTEGER:
         x, width, origin = values
         return narrow(x - (x - origin) % width)
@@ -149,15 +150,15 @@ def _bin(values, kinds, result, expression):
     return None if step is None else tame(step + origin)
 
 
-def grid(x, low, high, exponent, center=0):
+def grid(x: Any, low: Any, high: Any, exponent: Any, center: Any = 0) -> Any:
     """The same by exact fractions, except for the one rounding of the sum."""
     x = min(max(float(x), low), high)
     scaled = float(Fraction(x) * Fraction(2) ** exponent + Fraction(1, 2)) if x else 0.5
     return math.floor(scaled) - center
 
 
-def _compare(test):
-    def rule(values, kinds, result, expression):
+def _compare(test: Any) -> Any:
+    def rule(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
         if Type.REAL in kinds:
             values = [float(value) for value in values]
         elif Type.TIMESTAMP in kinds:
@@ -167,25 +168,25 @@ def _compare(test):
     return strict(rule)
 
 
-def _and(values, *_):
+def _and(values: Any, *_: Any) -> Any:
     return False if False in values else None if None in values else True
 
 
-def _or(values, *_):
+def _or(values: Any, *_: Any) -> Any:
     return True if True in values else None if None in values else False
 
 
-def _in(values, kinds, result, expression):
+def _in(values: Any, kinds: Any, result: Any, expression: Any) -> bool:
     if Type.REAL in kinds:
         values = [float(value) for value in values]
     return values[0] in values[1:]
 
 
-def _coalesce(values, kinds, result, expression):
+def _coalesce(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     return next((coerce(value, result) for value in values if value is not None), None)
 
 
-def _like(values, kinds, result, expression):
+def _like(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     """Segment after segment, each where it first fits: Python's own .* would try every way."""
     folded = len(expression.options) > 1 and expression.options[1]
     lower = (lambda c: c.lower() if len(c.lower()) == 1 else c) if folded else (lambda c: c)
@@ -213,11 +214,11 @@ def _like(values, kinds, result, expression):
     return len(text) - lengths[-1] >= at and bool(re.fullmatch(segments[-1], text[len(text) - lengths[-1] :]))
 
 
-def _letters(change):
+def _letters(change: Any) -> Any:
     return strict(lambda values, *_: re.sub("[A-Za-z]+", lambda match: change(match[0]), values[0]))
 
 
-def _truncated(values, kinds, result, expression):
+def _truncated(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     moment, unit = values[0], expression.options[0]
     day = date(moment.year, moment.month, moment.day)
     if unit in {"hour", "minute"}:
@@ -232,12 +233,12 @@ def _truncated(values, kinds, result, expression):
     return first if result is Type.DATE else datetime(first.year, first.month, first.day)
 
 
-def _days(values, *_):
+def _days(values: Any, *_: Any) -> Any:
     later, earlier = (date(value.year, value.month, value.day) for value in values)
     return (later - earlier).days
 
 
-def _shift(values, kinds, result, expression):
+def _shift(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     moment, (amount, unit) = values[0], expression.options
     try:
         if unit == "day":
@@ -249,7 +250,7 @@ def _shift(values, kinds, result, expression):
         return None
 
 
-def _cast(values, kinds, result, expression):
+def _cast(values: Any, kinds: Any, result: Any, expression: Any) -> Any:
     value, kind = values[0], kinds[0]
     if kind is result:
         return value
@@ -264,7 +265,7 @@ def _cast(values, kinds, result, expression):
     return coerce(int(value) if kind is Type.BOOLEAN else value, result)
 
 
-def _read(value, kind):
+def _read(value: Any, kind: Any) -> Any:
     if kind is Type.INTEGER:
         return int(value) if re.fullmatch("[+-]?[0-9]{1,18}", value) else None
     if kind is Type.REAL:

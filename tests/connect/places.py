@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from datetime import UTC
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,12 +41,12 @@ MARIADB = {
 _numbers = itertools.count()
 
 
-def name_table():
+def name_table() -> str:
     """A name that no other table of this run has."""
     return f"t{next(_numbers)}"
 
 
-def arrow_table(schema, rows):
+def arrow_table(schema: Any, rows: Any) -> Any:
     """Columns as Arrow; a NaN stays a NaN."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(column, type=ARROW[kind]) for column, kind in zip(columns, schema.values(), strict=True)]
@@ -55,17 +56,17 @@ def arrow_table(schema, rows):
 class DuckDBPlace:
     name = "duckdb"
 
-    def load(self, schema, rows):
+    def load(self, schema: Any, rows: Any) -> Any:
         return source(arrow_table(schema, rows))
 
 
 class PostgreSQLPlace:
     name = "postgresql"
 
-    def __init__(self, url):
+    def __init__(self, url: Any) -> None:
         self.url = url
 
-    def load(self, schema, rows):
+    def load(self, schema: Any, rows: Any) -> Any:
         import psycopg
 
         name = name_table()
@@ -91,11 +92,11 @@ class MariaDBPlace:
 
     name = "mariadb"
 
-    def __init__(self, server, database):
+    def __init__(self, server: Any, database: Any) -> None:
         self.server, self.database = server, database
         self.url = server.make_database(database)
 
-    def load(self, schema, rows):
+    def load(self, schema: Any, rows: Any) -> Any:
         name = name_table()
         columns = ", ".join(f"`{c.replace('`', '``')}` {MARIADB[kind]}" for c, kind in schema.items())
         with self.server.connect(self.database) as connection, connection.cursor() as cursor:
@@ -110,10 +111,10 @@ class MariaDBPlace:
 class SparkPlace:
     name = "spark"
 
-    def __init__(self, session, folder):
+    def __init__(self, session: Any, folder: Any) -> None:
         self.session, self.folder = session, folder
 
-    def load(self, schema, rows):
+    def load(self, schema: Any, rows: Any) -> Any:
         path = str(self.folder / f"{name_table()}.parquet")
         pq.write_table(arrow_table(schema, rows), path)
         return source(self.session.read.parquet(path))

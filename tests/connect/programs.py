@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,7 @@ import pytest
 PATIENCE = 700  # seconds: a program takes one minute on a quiet machine
 
 
-def tell(module, columns, folder, packages=("pyspark",)):
+def tell(module: Any, columns: Any, folder: Any, packages: Any = ("pyspark",)) -> Any:
     """What `python -m tests.connect.MODULE FOLDER` tells about these columns, which it finds in `visits.parquet`.
 
     What it says goes to files: a Java process that outlives it would hold a pipe open for ever.

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import mosha
 from mosha.connect.engines import spark
@@ -24,7 +25,7 @@ from tests.spark import SETTINGS
 SLOW = "SELECT count(*) AS who FROM range(1000000000000) WHERE sha2(CAST(id AS STRING), 256) < '0'"  # needs no memory
 
 
-def begin(folder):
+def begin(folder: Any) -> Any:
     import pyspark
     from pyspark.sql import SparkSession
 
@@ -37,7 +38,7 @@ def begin(folder):
     return builder.getOrCreate()
 
 
-def tell_error(work):
+def tell_error(work: Any) -> list[Any] | None:
     try:
         work()
     except mosha.errors.MoshaError as error:
@@ -45,7 +46,7 @@ def tell_error(work):
     return None
 
 
-def serve(url, folder):
+def serve(url: Any, folder: Any) -> Any:
     """What Mosha's server answers about a table of the catalogue, and what it says of one that is not there."""
     os.environ["VISITS_OF_SPARK"] = url
     columns = {"who": "integer", "ward": "text", "days": "real"}
@@ -66,7 +67,7 @@ def serve(url, folder):
         return {"columns": found.json(), "absent": absent.json()["code"], "answer": asked}
 
 
-def main(folder):
+def main(folder: Any) -> None:
     from pyspark import SparkContext
 
     session = begin(folder)
@@ -80,7 +81,7 @@ def main(folder):
     told |= {"answers": {name: cluster.answer(question) for name, question in cluster.questions(frame)}}
     slow = protect(session.sql(SLOW), unit=mosha.Row()).count().measurement(Budget(epsilon=1))
 
-    def ask_with_deadline(seconds):
+    def ask_with_deadline(seconds: Any) -> Any:
         with stop_at(seconds):
             return tell_error(lambda: slow.step(None, None, None, mosha.noise.secure()))
 

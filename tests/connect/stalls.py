@@ -5,7 +5,9 @@ An optimiser that does not come back cannot be interrupted from inside, so whoev
 
 import itertools
 import sys
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -66,11 +68,11 @@ MIXTURES = [
 ]
 
 
-def questions():
+def questions() -> Iterator[tuple[Any, ...]]:
     """Each aggregate by every kind of keys, and mixtures, for every unit."""
     for (unit, budget), (keys, group) in itertools.product(UNITS, GROUPS.items()):
-        measure = "rho" if "rho" in budget else "epsilon"
-        account = mosha.Ledger.memory().account("stalls", unit=unit, **{measure: 1000})
+        measure: dict[str, Any] = "rho" if "rho" in budget else "epsilon"  # type: ignore[assignment]
+        account = mosha.Ledger.memory().account("stalls", unit=unit, **{measure: 1000})  # type: ignore[arg-type]
         table = mosha.protect(TABLE, unit=unit, account=account)
         for names in [(name,) for name in EVERY] + MIXTURES:
             if "persons" in names and isinstance(unit, mosha.Row):

@@ -4,6 +4,8 @@ import datetime as dt
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -47,19 +49,19 @@ BOUNDS = {"rows": Unbounded(), "groups": Truncate(bytes(16), groups=3, per_group
 
 
 @pytest.fixture
-def small_batches(monkeypatch):
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (duckdb, mariadb, postgresql, spark):
         monkeypatch.setattr(module, "BATCH", 2)
 
 
-def collect(question):
-    batches = []
+def collect(question: Any) -> Any:
+    batches: list[Any] = []
     answer_in_batches(question, batches.append)
     return batches
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_batches_hold_every_group_of_the_answer_once(place, bound, small_batches):
+def test_batches_hold_every_group_of_the_answer_once(place: Any, bound: Any, small_batches: Any) -> None:
     table = place.load(SCHEMA, ROWS)
     for keys in KEYS:
         relation = private(table, person="who")
@@ -72,12 +74,12 @@ def test_batches_hold_every_group_of_the_answer_once(place, bound, small_batches
         assert dict(found) == expected
 
 
-def test_a_table_without_groups_is_one_batch_without_any(place):
+def test_a_table_without_groups_is_one_batch_without_any(place: Any) -> None:
     question = Aggregation(private(place.load(SCHEMA, [])), {"ward": col("ward")}, {"n": Rows()}, bound=Unbounded())
     assert [list(batch.rows()) for batch in collect(question)] == [[]]
 
 
-def test_what_takes_two_statements_comes_whole(small_batches):
+def test_what_takes_two_statements_comes_whole(small_batches: Any) -> None:
     from mosha.connect import NormBound, source
 
     table = source(pa.table({"who": [1, 1, 2], "g": [1, 2, 3]}))
@@ -87,7 +89,9 @@ def test_what_takes_two_statements_comes_whole(small_batches):
     assert whole.to_dict() == answer(question).to_dict()
 
 
-def test_an_engine_that_runs_out_of_memory_at_once_answers_in_slices_and_later_says_so(monkeypatch):
+def test_an_engine_that_runs_out_of_memory_at_once_answers_in_slices_and_later_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from mosha.connect.kernels.slices import OutOfMemory
 
     table = pa.table({"who": np.arange(100), "g": np.arange(100) % 10})
@@ -97,10 +101,10 @@ def test_an_engine_that_runs_out_of_memory_at_once_answers_in_slices_and_later_s
     )
     part = answer(question)
 
-    def fail(query, asked, use):
+    def fail(query: Any, asked: Any, use: Any) -> NoReturn:
         raise OutOfMemory("connect.duckdb_unfinished")
 
-    def fail_later(query, asked, use):
+    def fail_later(query: Any, asked: Any, use: Any) -> NoReturn:
         use((list(part.keys), list(part.values.values())))
         raise OutOfMemory("connect.duckdb_unfinished")
 
@@ -121,7 +125,7 @@ UNITS = {
 }
 
 
-def ask(case, size):
+def ask(case: Any, size: Any) -> Any:
     unit, verb = UNITS[case]
     rows = {"who": np.arange(size), "g": np.arange(size) // 3, "x": np.ones(size)}
     rows["g"][: size // 50] = -1
@@ -131,7 +135,7 @@ def ask(case, size):
 
 
 @pytest.mark.parametrize("case", UNITS)
-def test_the_memory_of_a_release_does_not_grow_with_the_groups_that_stay_hidden(case):
+def test_the_memory_of_a_release_does_not_grow_with_the_groups_that_stay_hidden(case: Any) -> None:
     """The memory of Python and NumPy: twice the groups, the same peak."""
     peaks = []
     for size in (300_000, 600_000):
@@ -147,7 +151,9 @@ def test_the_memory_of_a_release_does_not_grow_with_the_groups_that_stay_hidden(
     assert peaks[1] <= 1.4 * peaks[0]
 
 
-def test_no_more_groups_are_held_than_may_be_shown_and_those_are_the_first_by_name(monkeypatch):
+def test_no_more_groups_are_held_than_may_be_shown_and_those_are_the_first_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(shown_groups, "MOST_KEYS", 5)
     monkeypatch.setattr(duckdb, "BATCH", 2)
     keys = np.repeat(np.arange(40)[::-1], 500)
@@ -158,11 +164,11 @@ def test_no_more_groups_are_held_than_may_be_shown_and_those_are_the_first_by_na
     assert np.allclose(value["parts"][0]["channels"][0], 500, atol=5)  # by chance less often than 1e-100
 
 
-def test_what_is_raised_while_a_batch_is_used_is_no_failure_of_the_engine(place):
+def test_what_is_raised_while_a_batch_is_used_is_no_failure_of_the_engine(place: Any) -> None:
     class Own(Exception):
         """Of whoever asked."""
 
-    def use(totals):
+    def use(totals: Any) -> NoReturn:
         raise Own
 
     question = Aggregation(private(place.load(SCHEMA, ROWS)), {"ward": col("ward")}, {"n": Rows()}, bound=Unbounded())
@@ -178,7 +184,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def test_columns_are_read_without_pandas_as_arrow_reads_them_with_it(monkeypatch):
+def test_columns_are_read_without_pandas_as_arrow_reads_them_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     columns = [pa.array(values, kind) for kind, values in COLUMNS]
     columns += [pa.array(range(9))[4:7], pa.array(["a", "b", "c"])[1:], pa.array([True, False, True])[1:]]
@@ -199,7 +205,7 @@ sys.exit(code)
 """
 
 
-def test_a_first_question_about_groups_that_nobody_listed_loads_no_pandas(tmp_path):
+def test_a_first_question_about_groups_that_nobody_listed_loads_no_pandas(tmp_path: Path) -> None:
     data = tmp_path / "visits.csv"
     data.write_text("who,ward\n" + "".join(f"{who},{'ab'[who % 2]}\n" for who in range(400)))
     asked = ["query", str(data), "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "--unit", "who"]

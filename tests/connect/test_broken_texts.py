@@ -3,6 +3,8 @@
 import json
 import sqlite3
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,42 +24,42 @@ WHOLE = ["b", "c", "b\ufffd", "内科", "", "x" * 40]
 IDS = [*BROKEN, *(text.encode() for text in WHOLE)]
 
 
-def as_text(values):
+def as_text(values: Any) -> Any:
     """Arrow text made of any bytes, unseen."""
     held = pa.array(values, type=pa.binary())
     return pa.Array.from_buffers(pa.string(), len(held), held.buffers(), held.null_count)
 
 
-def arrow_table():
+def arrow_table() -> Any:
     return pa.table({"id": as_text(IDS), "note": as_text(list(reversed(IDS))), "n": list(range(len(IDS)))})
 
 
-def write_parquet(folder, **options):
+def write_parquet(folder: Any, **options: Any) -> Any:
     pq.write_table(arrow_table(), folder / "t.parquet", **options)
     return folder / "t.parquet"
 
 
-def write_folder(folder):
+def write_folder(folder: Any) -> Any:
     (folder / "parts").mkdir()
     for k in range(2):
         pq.write_table(arrow_table(), folder / "parts" / f"{k}.parquet")
     return folder / "parts"
 
 
-def write_csv(folder):
+def write_csv(folder: Any) -> Any:
     lines = [b"id,note,n", *(b"%s,%s,%d" % (text, text, n) for n, text in enumerate(IDS))]
     (folder / "t.csv").write_bytes(b"\n".join(lines))
     return folder / "t.csv"
 
 
-def write_json_lines(folder):
+def write_json_lines(folder: Any) -> Any:
     names = [f"b{chr(0xD800 + k)}" for k in range(len(BROKEN))] + WHOLE
     lines = [json.dumps({"id": name, "note": name, "n": n}) for n, name in enumerate(names)]
     (folder / "t.jsonl").write_text("\n".join(lines))
     return source(folder / "t.jsonl", columns=["id", "note", "n"])
 
 
-def write_sqlite(folder):
+def write_sqlite(folder: Any) -> Any:
     with sqlite3.connect(folder / "t.db") as book:
         book.execute("CREATE TABLE t (id TEXT, note TEXT, n INTEGER)")
         rows = [(text, text, n) for n, text in enumerate(IDS)]
@@ -65,7 +67,7 @@ def write_sqlite(folder):
     return source(folder / "t.db", table="t")
 
 
-def write_delta(folder):
+def write_delta(folder: Any) -> Any:
     deltalake = pytest.importorskip("deltalake")
     good = pa.table({"id": ["a"], "note": ["a"], "n": [0]})
     deltalake.write_deltalake(str(folder / "d"), good)
@@ -91,13 +93,13 @@ READERS = {
 }
 
 
-def count_by(relation, name):
+def count_by(relation: Any, name: Any) -> dict[Any, Any]:
     found = answer(Aggregation(relation, {name: col(name)}, {"n": Rows()}, bound=Unbounded())).to_dict()
     return {key: count for (key,), (count,) in found.items()}
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_person_whose_name_is_no_text_is_missing_and_merges_with_nobody(reader, tmp_path):
+def test_a_person_whose_name_is_no_text_is_missing_and_merges_with_nobody(reader: Any, tmp_path: Path) -> None:
     found = count_by(private(source(READERS[reader](tmp_path)), person="id"), "id")
     copies = 2 if reader == "a folder" else 1
     expected = [name for name in WHOLE if name or reader not in {"CSV", "CSV with line breaks", "JSON lines", "SQLite"}]
@@ -105,7 +107,7 @@ def test_a_person_whose_name_is_no_text_is_missing_and_merges_with_nobody(reader
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_no_question_about_such_a_column_fails(reader, tmp_path):
+def test_no_question_about_such_a_column_fails(reader: Any, tmp_path: Path) -> None:
     table = private(source(READERS[reader](tmp_path)))
     for name in ("id", "note"):
         assert sum(count_by(table, name).values()) >= len(WHOLE) - 1
@@ -118,7 +120,7 @@ NAMES = [b"a", b"a?", b"a\xff", b"a\xfe", b"?", b"\xff", b"b", b"", b"a\xc3\xa9"
 MOST = 3
 
 
-def count_largest_move(folder, tables, names=NAMES):
+def count_largest_move(folder: Any, tables: Any, names: Any = NAMES) -> Any:
     """How far all rows of one person move the counts of three groups together, at most, in random tables."""
     generator, largest = np.random.default_rng(), 0
     for _ in range(tables):
@@ -129,7 +131,7 @@ def count_largest_move(folder, tables, names=NAMES):
     return largest
 
 
-def count_bounded(folder, rows):
+def count_bounded(folder: Any, rows: Any) -> dict[Any, Any]:
     names, groups = zip(*rows, strict=True)
     pq.write_table(pa.table({"id": as_text(list(names)), "k": list(groups)}), folder / "t.parquet")
     table = private(source(folder / "t.parquet"), person="id")
@@ -138,17 +140,17 @@ def count_bounded(folder, rows):
     return {key: count for (key,), (count,) in found.items()}
 
 
-def test_nobody_moves_more_than_the_bound_whatever_bytes_a_name_has(tmp_path):
+def test_nobody_moves_more_than_the_bound_whatever_bytes_a_name_has(tmp_path: Path) -> None:
     assert count_largest_move(tmp_path, 20) <= MOST
 
 
-def test_where_two_names_read_the_same_one_person_moves_more(tmp_path, monkeypatch):
+def test_where_two_names_read_the_same_one_person_moves_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The power of the test above: half of these tables show it, and none of 40 does with a chance of 1e-12."""
     monkeypatch.setattr(Source, "identify", lambda self, names: self)
     assert any(count_largest_move(tmp_path, 1, [b"a?", b"a\xff"]) > MOST for _ in range(40))
 
 
-def test_a_question_mark_is_a_value_like_others_but_names_nobody_in_a_parquet_file(tmp_path):
+def test_a_question_mark_is_a_value_like_others_but_names_nobody_in_a_parquet_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a?", "b", None]}), tmp_path / "t.parquet")
     opened = source(tmp_path / "t.parquet")
     assert count_by(private(opened), "id") == {"a?": 1, "b": 1, None: 1}
@@ -164,7 +166,9 @@ def test_a_question_mark_is_a_value_like_others_but_names_nobody_in_a_parquet_fi
         ("date", ["2026-01-02", "2026-01-02 10:00:00", "2026-1-2", "2026/01/02", "x"], {date(2026, 1, 2): 1}),
     ],
 )
-def test_a_cell_that_is_rounded_when_it_is_read_names_nobody(kind, cells, expected, tmp_path):
+def test_a_cell_that_is_rounded_when_it_is_read_names_nobody(
+    kind: str, cells: Any, expected: Any, tmp_path: Path
+) -> None:
     """People called 1.4 and 0.9 in a column of whole numbers were both read as 1, and bounded as one."""
     (tmp_path / "t.csv").write_text("\n".join(["id,n", *(f"{cell},{n}" for n, cell in enumerate(cells))]))
     opened = apply_types(source(tmp_path / "t.csv"), {"id": kind, "n": "integer"})
@@ -176,7 +180,7 @@ def test_a_cell_that_is_rounded_when_it_is_read_names_nobody(kind, cells, expect
     assert found == expected
 
 
-def test_keys_along_which_a_person_is_found_are_whole_too(tmp_path):
+def test_keys_along_which_a_person_is_found_are_whole_too(tmp_path: Path) -> None:
     codes = [b"p\xff", b"p?", b"q"]
     pq.write_table(pa.table({"code": as_text(codes), "client": [1, 2, 3]}), tmp_path / "orders.parquet")
     pq.write_table(pa.table({"order": as_text([*codes, b"p\xfe"])}), tmp_path / "lines.parquet")
@@ -190,18 +194,18 @@ def test_keys_along_which_a_person_is_found_are_whole_too(tmp_path):
     assert [found.to_dict()[()][0] for found in counts] == [3, 1]
 
 
-def _count_rows(table):
+def _count_rows(table: Any) -> Any:
     return Aggregation(table.relation, {}, {"n": Rows()}, bound=Unbounded())
 
 
 @pytest.mark.parametrize("make", [arrow_table, lambda: ds.dataset(arrow_table())], ids=["table", "data set in memory"])
-def test_arrow_text_that_is_none_is_refused_when_it_is_opened(make):
+def test_arrow_text_that_is_none_is_refused_when_it_is_opened(make: Any) -> None:
     with pytest.raises(DataError) as caught:
         source(make())
     assert caught.value.code == "connect.text_not_utf8"
 
 
-def test_a_lazy_frame_is_worked_out_when_it_is_opened(tmp_path):
+def test_a_lazy_frame_is_worked_out_when_it_is_opened(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     with pytest.raises(DataError) as caught:
         source(polars.scan_parquet(write_parquet(tmp_path)))
@@ -213,7 +217,7 @@ def test_a_lazy_frame_is_worked_out_when_it_is_opened(tmp_path):
     assert count_by(private(source(numbers)), "n") == {"1": 1, "x": 1}
 
 
-def test_objects_that_are_no_text_are_left_out_when_they_are_read(tmp_path):
+def test_objects_that_are_no_text_are_left_out_when_they_are_read(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": pandas.Series(["a", "\ud800"], dtype=object), "n": [1, 2]})
     assert source(frame).skipped == ("id",)
@@ -224,7 +228,9 @@ def test_objects_that_are_no_text_are_left_out_when_they_are_read(tmp_path):
 
 @pytest.mark.parametrize("unit", ["s", "ms"])
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_moments_that_cannot_be_counted_are_refused_when_a_file_or_frame_is_opened(unit, zone, tmp_path):
+def test_moments_that_cannot_be_counted_are_refused_when_a_file_or_frame_is_opened(
+    unit: str, zone: Any, tmp_path: Path
+) -> None:
     moments = pa.array([0, 2**62 if unit == "ms" else 2**53], type=pa.int64()).cast(pa.timestamp(unit, zone))
     pq.write_table(pa.table({"t": moments, "n": [1, 2]}), tmp_path / "t.parquet")
     with pytest.raises(DataError) as caught:
@@ -237,7 +243,7 @@ def test_moments_that_cannot_be_counted_are_refused_when_a_file_or_frame_is_open
         source(ds.dataset(tmp_path / "t.parquet"))
 
 
-def test_nanoseconds_in_utc_are_read(tmp_path):
+def test_nanoseconds_in_utc_are_read(tmp_path: Path) -> None:
     moments = pa.array([0, None, -(2**63) + 2, 2**63 - 2], type=pa.int64()).cast(pa.timestamp("ns", "UTC"))
     pq.write_table(pa.table({"t": moments}), tmp_path / "t.parquet")
     opened = source(tmp_path / "t.parquet")
@@ -246,7 +252,7 @@ def test_nanoseconds_in_utc_are_read(tmp_path):
     assert count_by(private(source(pa.table({"t": moments}))), "t") == count_by(private(opened), "t")
 
 
-def test_files_of_a_data_set_with_other_types_lose_that_column_and_no_row(tmp_path):
+def test_files_of_a_data_set_with_other_types_lose_that_column_and_no_row(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["1"], "n": [1]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"a": ["x"], "n": [2]}), tmp_path / "1.parquet")
     schema = pa.schema({"a": pa.int64(), "n": pa.int64()})
@@ -255,7 +261,7 @@ def test_files_of_a_data_set_with_other_types_lose_that_column_and_no_row(tmp_pa
     assert count_by(private(opened), "n") == {1: 1, 2: 1}
 
 
-def test_a_postgresql_base_that_keeps_any_bytes_is_refused(postgres_server):
+def test_a_postgresql_base_that_keeps_any_bytes_is_refused(postgres_server: Any) -> None:
     import psycopg
 
     with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
@@ -265,6 +271,6 @@ def test_a_postgresql_base_that_keeps_any_bytes_is_refused(postgres_server):
     assert caught.value.code == "connect.postgresql_not_utf8"
 
 
-def test_spark_takes_such_a_person_for_missing(spark_session, tmp_path):
+def test_spark_takes_such_a_person_for_missing(spark_session: Any, tmp_path: Path) -> None:
     frame = spark_session.read.parquet(str(write_parquet(tmp_path)))
     assert count_by(private(source(frame), person="id"), "id") == dict.fromkeys(WHOLE, 1)

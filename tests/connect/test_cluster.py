@@ -1,6 +1,7 @@
 """Spark on several machines: the answers of one machine, with skewed people, with an executor lost in the middle."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from tests.connect import cluster, programs
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What a cluster of two executors tells; half of all rows are those of one person."""
     folder = tmp_path_factory.mktemp("cluster")
     generator = np.random.default_rng()
@@ -21,19 +22,19 @@ def told(tmp_path_factory):
     return found | {"expected": answers}
 
 
-def test_every_question_is_answered_as_on_one_machine_whether_spark_adapts_its_plan_or_not(told):
+def test_every_question_is_answered_as_on_one_machine_whether_spark_adapts_its_plan_or_not(told: Any) -> None:
     assert len(told["told"]) == 2 * len(told["expected"]) + 1
     for name, answer in told["told"].items():
         assert answer == told["expected"][name.partition(",")[0]], name
 
 
-def test_an_executor_that_is_lost_in_the_middle_changes_no_sum_and_is_paid_once(told):
+def test_an_executor_that_is_lost_in_the_middle_changes_no_sum_and_is_paid_once(told: Any) -> None:
     """The sums after the loss are among those compared above; the same key gives the same answer again."""
     assert "sums, an executor lost" in told["told"]
     assert told["paid"] == {"spent": pytest.approx(1.0), "failures": 0, "same": True, "lost": True}
 
 
-def test_people_are_brought_together_once_and_the_file_is_read_at_most_twice(told):
+def test_people_are_brought_together_once_and_the_file_is_read_at_most_twice(told: Any) -> None:
     """In the plans `p` is the person; a statement about rows needs no exchange by person at all."""
     for name, plans in told["plans"].items():
         assert plans, name

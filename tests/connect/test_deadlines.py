@@ -3,6 +3,8 @@
 import itertools
 import threading
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +18,11 @@ from mosha.connect.sql.norms import queries
 from mosha.core.errors import DeadlineExceeded
 
 
-def test_a_deadline_strikes_again_where_it_has_met_nothing_to_break_off():
+def test_a_deadline_strikes_again_where_it_has_met_nothing_to_break_off() -> None:
     """Between two statements, or while one is planned, an engine has nothing to cancel: the next one ran to its end."""
-    strikes, enough = [], threading.Event()
+    strikes, enough = [], threading.Event()  # type: ignore[var-annotated]
 
-    def interrupt():
+    def interrupt() -> None:
         strikes.append(None)
         if len(strikes) == 3:
             enough.set()
@@ -30,11 +32,11 @@ def test_a_deadline_strikes_again_where_it_has_met_nothing_to_break_off():
         assert struck()
 
 
-def test_a_deadline_strikes_nobody_once_the_question_is_over():
+def test_a_deadline_strikes_nobody_once_the_question_is_over() -> None:
     """A strike that is on its way when the answer comes would break off the next question on the same connection."""
-    begun, striking = threading.Event(), []
+    begun, striking = threading.Event(), []  # type: ignore[var-annotated]
 
-    def interrupt():
+    def interrupt() -> None:
         striking.append(None)
         begun.set()
         time.sleep(0.1)
@@ -49,7 +51,7 @@ def test_a_deadline_strikes_nobody_once_the_question_is_over():
     assert not striking
 
 
-def test_a_deadline_breaks_off_compiled_kernels_as_well(monkeypatch):
+def test_a_deadline_breaks_off_compiled_kernels_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of a million rows and more are read in batches, which no deadline ended."""
     pytest.importorskip("numba")
     engine = DuckDB(compiled_from=1, threads=2)
@@ -58,7 +60,7 @@ def test_a_deadline_breaks_off_compiled_kernels_as_well(monkeypatch):
     question = Aggregation(visits, {}, {"rows": Rows()}, bound=NormBound(1, {"rows": 500}))
     read = engine._compiled._batches
 
-    def stall(statement):
+    def stall(statement: Any) -> Iterator[Any]:
         for batch in read(statement):
             time.sleep(0.3)
             yield batch
@@ -75,19 +77,19 @@ def test_a_deadline_breaks_off_compiled_kernels_as_well(monkeypatch):
 class _Cursor:
     """Takes a while for each statement, and keeps them all."""
 
-    def __init__(self):
-        self.said = []
+    def __init__(self) -> None:
+        self.said = []  # type: ignore[var-annotated]
 
-    def execute(self, statement):
+    def execute(self, statement: Any) -> Any:
         self.said.append(statement)
         time.sleep(0.05)
         return self
 
-    def fetchall(self):
+    def fetchall(self) -> list[Any]:
         return []
 
 
-def test_all_statements_of_a_question_share_one_deadline_on_postgresql(monkeypatch):
+def test_all_statements_of_a_question_share_one_deadline_on_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server counts for each statement anew: with three of them a deadline was three times as long."""
     cursor, engine = _Cursor(), PostgreSQL("postgresql://nowhere")
     monkeypatch.setattr(engine, "_in_snapshot", lambda work, **_: work(cursor))

@@ -4,6 +4,7 @@ import math
 import random
 import secrets
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pytest
 
@@ -62,14 +63,14 @@ SCHEMA = Schema(
 )
 
 
-def pairs(values, size):
+def pairs(values: Any, size: Any) -> Any:
     """Two columns in which every value meets every other, and then at random."""
     listed = [(a, b) for a in values for b in values]
     rest = size - len(listed)
     return listed[:size] + [(random.choice(values), random.choice(values)) for _ in range(rest)]
 
 
-def table(size=530):
+def table(size: int = 530) -> list[Any]:
     numbers, reals = pairs(INTEGERS, size), pairs(REALS, size)
     logic, dates = pairs([None, True, False], size), pairs(DATES, size)
     texts = [(TEXTS[k % len(TEXTS)], random.choice(TEXTS)) for k in range(size)]
@@ -82,11 +83,11 @@ ROWS = table()
 
 
 @pytest.fixture(scope="module")
-def edges(place):
+def edges(place: Any) -> Any:
     return private(place.load(SCHEMA, ROWS))
 
 
-def compared(relation, expressions):
+def compared(relation: Any, expressions: Any) -> Any:
     """Ask for each expression in each row; list where an engine and the oracle differ."""
     keys = {"id": col("id")} | {f"e{n}": expression for n, expression in enumerate(expressions)}
     found = answer(Aggregation(relation, keys, {"n": Rows()}, bound=Unbounded()))
@@ -194,10 +195,10 @@ CHOICES = [
 ]
 
 
-def test_every_operator_is_tried_somewhere():
+def test_every_operator_is_tried_somewhere() -> None:
     seen = set()
 
-    def walk(expression):
+    def walk(expression: Any) -> None:
         seen.add(getattr(expression, "operator", None))
         for part in getattr(expression, "arguments", ()):
             walk(part)
@@ -212,11 +213,11 @@ def test_every_operator_is_tried_somewhere():
     [NUMBERS, LOGIC, TEXT, DATE, CASTS, CHOICES],
     ids=["numbers", "logic", "text", "dates", "casts", "choices"],
 )
-def test_an_operator_gives_what_the_oracle_gives(edges, expressions):
+def test_an_operator_gives_what_the_oracle_gives(edges: Any, expressions: Any) -> None:
     assert compared(edges, expressions) == []
 
 
-def test_random_expressions_give_what_the_oracle_gives(edges):
+def test_random_expressions_give_what_the_oracle_gives(edges: Any) -> None:
     seed = secrets.randbits(64)
     grower = Grower(seed)
     expressions = [grower.grow(kind, depth) for kind in KINDS for depth in (1, 2, 3, 3)]

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.searches import draw_seeds
 COUNTS = {"duckdb": 40, "postgresql": 25, "mariadb": 15, "spark": 5}
 
 
-def test_no_engine_raises_and_all_give_what_the_oracle_gives(place):
+def test_no_engine_raises_and_all_give_what_the_oracle_gives(place: Any) -> None:
     rows = extreme_rows(60)
     relation = private(place.load(SCHEMA, rows))
     tried = 0
@@ -36,14 +37,14 @@ def test_no_engine_raises_and_all_give_what_the_oracle_gives(place):
 
 
 @pytest.mark.parametrize("engine", ["kernel", "csv", "parquet"])
-def test_the_other_ways_to_read_a_table_raise_as_little(engine):
+def test_the_other_ways_to_read_a_table_raise_as_little(engine: str) -> None:
     with contextlib.ExitStack() as stack:
         bench = Bench(engine, stack)
         seeds = itertools.islice(draw_seeds(f"expressions by {engine}"), 25)
         assert [fault for seed in seeds if (fault := bench.fault(seed))] == []
 
 
-def operators_in(expression):
+def operators_in(expression: Any) -> Any:
     if isinstance(expression, Case):
         parts = [part for branch in expression.branches for part in branch]
         return set().union(*map(operators_in, [*parts, *([] if expression.rest is None else [expression.rest])]))
@@ -55,7 +56,9 @@ def operators_in(expression):
 @pytest.mark.parametrize(
     ("operator", "name", "old"), [(Operator.SUBSTRING, "MOST_PLACES", 2**70), (Operator.BIN, "WIDEST_BIN", 2**63)]
 )
-def test_the_search_finds_a_range_that_is_too_wide(operator, name, old, monkeypatch):
+def test_the_search_finds_a_range_that_is_too_wide(
+    operator: Any, name: str, old: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the ranges of before, an engine raises within a few hundred expressions that use the operator."""
     monkeypatch.setattr(limits, name, old)
     rows = extreme_rows(60)

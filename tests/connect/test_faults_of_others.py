@@ -1,6 +1,7 @@
 """Faults that were found in other libraries, each on every engine here: a neighbor must not show."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -10,16 +11,18 @@ from mosha.core.errors import InvalidParameter
 SCHEMA = Schema({"who": Type.INTEGER, "g": Type.INTEGER, "x": Type.REAL, "y": Type.REAL})
 
 
-def ask(place, rows, values, keys=None, bound=None, change=lambda relation: relation):
+def ask(
+    place: Any, rows: Any, values: Any, keys: Any = None, bound: Any = None, change: Any = lambda relation: relation
+) -> Any:
     relation = change(private(place.load(SCHEMA, rows), person=None if bound is None else "who"))
     return answer(Aggregation(relation, keys or {}, values, bound=bound or Unbounded())).to_dict()
 
 
-def row(x, y=0.0, who=1, g=1):
+def row(x: Any, y: float = 0.0, who: Any = 1, g: Any = 1) -> tuple[Any, ...]:
     return (who, g, x, y)
 
 
-def test_opendp_2936_filling_a_null_with_nan_does_not_blow_up_a_sum(place):
+def test_opendp_2936_filling_a_null_with_nan_does_not_blow_up_a_sum(place: Any) -> None:
     """There a NULL filled with NaN made the whole sum NaN, which then came out as a plain number."""
     with pytest.raises(InvalidParameter, match="finite"):
         col("x").coalesce(math.nan)
@@ -29,7 +32,7 @@ def test_opendp_2936_filling_a_null_with_nan_does_not_blow_up_a_sum(place):
     assert ask(place, [row(1.0)] * 10, value) == {(): (10,)}
 
 
-def test_opendp_2938_and_2939_a_cast_or_a_bin_that_fails_is_one_row_less_and_no_more(place):
+def test_opendp_2938_and_2939_a_cast_or_a_bin_that_fails_is_one_row_less_and_no_more(place: Any) -> None:
     """There a count of a column that "cannot be NULL" was free, and NaN made it NULL."""
     values = {"bin": Rows(of=col("x").bin(1.5)), "cast": Rows(of=col("x").coalesce(0.0).cast("integer"))}
     assert ask(place, [row(math.nan)] + [row(1.0)] * 15, values) == {(): (15, 16)}
@@ -37,7 +40,7 @@ def test_opendp_2938_and_2939_a_cast_or_a_bin_that_fails_is_one_row_less_and_no_
     assert ask(place, [row(1e300)] + [row(1.0)] * 15, values) == {(): (15, 16)}
 
 
-def test_opendp_2941_single_precision_and_the_order_of_rows_do_not_change_a_sum(place):
+def test_opendp_2941_single_precision_and_the_order_of_rows_do_not_change_a_sum(place: Any) -> None:
     """There a sum of 32-bit floats overflowed on its way, depending on the order of rows."""
     value = {"s": Clamped(col("x"), (-1e38, 1e38), exponent=-80)}
     (one,) = ask(place, [row(1e38)], value).values()
@@ -45,7 +48,7 @@ def test_opendp_2941_single_precision_and_the_order_of_rows_do_not_change_a_sum(
     assert ask(place, up + down, value) == ask(place, down + up, value) == {(): (-3 * one[0],)}
 
 
-def test_opendp_2944_the_bin_of_a_row_does_not_depend_on_other_rows(place):
+def test_opendp_2944_the_bin_of_a_row_does_not_depend_on_other_rows(place: Any) -> None:
     """There bins were numbered in the order in which they appeared."""
     keys, values = {"bin": col("x").bin(1.0)}, {"n": Rows()}
     alone = ask(place, [row(0.5)] * 100, values, keys)
@@ -54,7 +57,7 @@ def test_opendp_2944_the_bin_of_a_row_does_not_depend_on_other_rows(place):
     assert beside == {(0.0,): (100,), (2.0,): (1,)}
 
 
-def test_opendp_2949_redefining_a_column_cannot_undo_a_bound(place):
+def test_opendp_2949_redefining_a_column_cannot_undo_a_bound(place: Any) -> None:
     """There groups were merged after they had been cut, and one person moved the merged group by all of them."""
     rows = [row(1.0, who=who, g=g) for who in (0, 1) for g in range(100)]
     merged = lambda relation: relation.compute(g=col("g") * 0)
@@ -67,7 +70,7 @@ def test_opendp_2949_redefining_a_column_cannot_undo_a_bound(place):
     assert sum(part**2 for part in change) <= (10 << 10) ** 2
 
 
-def test_a_comparison_with_a_missing_value_is_neither_true_nor_false(place):
+def test_a_comparison_with_a_missing_value_is_neither_true_nor_false(place: Any) -> None:
     """A filter and its opposite lose the rows whose value is missing, on every engine alike."""
     rows = [row(x) for x in (None, math.nan, math.inf, 1.0, 3.0)]
     for predicate, kept in ((col("x") > 2, 1), (~(col("x") > 2), 1), (col("x") != 1, 1), (col("x").is_null(), 3)):

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,19 +15,19 @@ ROWS = [(n, "内科" if n % 3 else "surgery", n % 7 + 0.5, f"2026-01-{n % 28 + 1
 NAMES = list(SAID)
 
 
-def write_csv(folder, encoding="utf-8"):
+def write_csv(folder: Any, encoding: str = "utf-8") -> tuple[Any, ...]:
     text = "\n".join([",".join(NAMES), *(",".join(map(str, row)) for row in ROWS)])
     (folder / "t.csv").write_bytes(text.encode(encoding))
     return folder / "t.csv", {} if encoding == "utf-8" else {"encoding": encoding}
 
 
-def write_json_lines(folder):
+def write_json_lines(folder: Any) -> tuple[Any, ...]:
     lines = [json.dumps(dict(zip(NAMES, row, strict=True)), ensure_ascii=False) for row in ROWS]
     (folder / "t.jsonl").write_text("\n".join([*lines, "{broken", "[1]", "3"]), encoding="utf-8")
     return folder / "t.jsonl", {}
 
 
-def write_excel(folder):
+def write_excel(folder: Any) -> tuple[Any, ...]:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (NAMES, *ROWS):
@@ -34,14 +36,14 @@ def write_excel(folder):
     return folder / "t.xlsx", {}
 
 
-def write_sqlite(folder):
+def write_sqlite(folder: Any) -> tuple[Any, ...]:
     with sqlite3.connect(folder / "t.db") as book:
         book.execute("CREATE TABLE visits (who INTEGER, ward TEXT, days REAL, day DATE)")
         book.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", ROWS)
     return folder / "t.db", {"table": "visits"}
 
 
-def make_arrow():
+def make_arrow() -> Any:
     from datetime import date
 
     import pyarrow as pa
@@ -50,13 +52,13 @@ def make_arrow():
     return pa.table(columns | {"day": [date.fromisoformat(day) for day in columns["day"]]})
 
 
-def write_delta(folder):
+def write_delta(folder: Any) -> tuple[Any, ...]:
     deltalake = pytest.importorskip("deltalake")
     deltalake.write_deltalake(str(folder / "t"), make_arrow())
     return folder / "t", {}
 
 
-def write_iceberg(folder):
+def write_iceberg(folder: Any) -> tuple[Any, ...]:
     pytest.importorskip("pyiceberg")
     catalogs = pytest.importorskip("pyiceberg.catalog.memory")
     catalog = catalogs.InMemoryCatalog("local", warehouse=f"file://{folder}")
@@ -66,13 +68,13 @@ def write_iceberg(folder):
     return next(path.parent.parent for path in folder.rglob("*.metadata.json")), {}
 
 
-def open_lazy_frame(folder):
+def open_lazy_frame(folder: Any) -> tuple[Any, ...]:
     import polars as pl
 
-    return pl.from_arrow(make_arrow()).lazy(), {}
+    return pl.from_arrow(make_arrow()).lazy(), {}  # type: ignore[union-attr]
 
 
-def make_columns(folder):
+def make_columns(folder: Any) -> tuple[Any, ...]:
     return {name: make_arrow().column(name).to_pylist() for name in NAMES}, {}
 
 
@@ -85,7 +87,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_the_same_rows_give_the_same_counts(kind, tmp_path):
+def test_the_same_rows_give_the_same_counts(kind: Any, tmp_path: Path) -> None:
     source, options = FORMATS[kind](tmp_path)
     account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=1e6)
     unit = mosha.Person("who", at_most=1)
@@ -102,14 +104,14 @@ def test_the_same_rows_give_the_same_counts(kind, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".json", ".xls", ".feather", ".pkl", ".data"])
-def test_what_cannot_be_read_is_told_what_can(ending, tmp_path):
+def test_what_cannot_be_read_is_told_what_can(ending: str, tmp_path: Path) -> None:
     (tmp_path / f"t{ending}").write_text("x")
     with pytest.raises(MoshaError, match="Parquet") as refusal:
         mosha.protect(tmp_path / f"t{ending}", unit=mosha.Row())
     assert refusal.value.code == "connect.format_unreadable"
 
 
-def test_columns_of_json_lines_and_names_of_tables_must_be_said(tmp_path):
+def test_columns_of_json_lines_and_names_of_tables_must_be_said(tmp_path: Path) -> None:
     with pytest.raises(MoshaError) as refusal:
         mosha.protect(write_json_lines(tmp_path)[0], unit=mosha.Row())
     assert refusal.value.code == "connect.json_needs_columns"
@@ -122,7 +124,7 @@ def test_columns_of_json_lines_and_names_of_tables_must_be_said(tmp_path):
         mosha.protect({"x": [1]}, unit=mosha.Row(), table="t")
 
 
-def test_lines_that_are_no_text_of_the_encoding_do_not_count_and_change_no_other(tmp_path):
+def test_lines_that_are_no_text_of_the_encoding_do_not_count_and_change_no_other(tmp_path: Path) -> None:
     place, options = write_csv(tmp_path, "gbk")
     plain = place.read_bytes()
     place.write_bytes(plain + b"\n\xff\xff\xff,\xff,1,2026-01-01\n1,2,3,4,5,6,7\n")
@@ -131,14 +133,14 @@ def test_lines_that_are_no_text_of_the_encoding_do_not_count_and_change_no_other
     assert round(table.count().release(epsilon=300).value) == len(ROWS)
 
 
-def test_an_empty_file_of_texts_has_its_columns(tmp_path):
+def test_an_empty_file_of_texts_has_its_columns(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("")
     account = mosha.Ledger.memory().account("a", unit=mosha.Row(), epsilon=1e6)
     table = mosha.protect(tmp_path / "t.jsonl", unit=mosha.Row(), account=account, schema=SAID)
     assert round(table.count().release(epsilon=300).value) == 0
 
 
-def test_a_damaged_database_is_told_without_a_word_of_its_own(tmp_path):
+def test_a_damaged_database_is_told_without_a_word_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "t.sqlite").write_bytes(b"SQLite format 3\x00" + b"secret" * 400)
     with pytest.raises(MoshaError) as refusal:
         mosha.protect(tmp_path / "t.sqlite", unit=mosha.Row(), table="visits")

@@ -1,6 +1,8 @@
 """Nothing in a text is ever interpreted: as a constant, key, pattern or column name it reaches the engine unchanged."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -27,12 +29,12 @@ LIVES = Schema({"id": Type.INTEGER, "t": Type.TEXT})
 
 
 @pytest.fixture(scope="module")
-def texts(place):
+def texts(place: Any) -> Any:
     return private(place.load(LIVES, list(enumerate(HOSTILE))))
 
 
 @pytest.fixture(params=SETTINGS)
-def setting(request, place):
+def setting(request: pytest.FixtureRequest, place: Any) -> Iterator[None]:
     """What a session of Spark may be told about strings; one round for the others."""
     if place.name != "spark":
         if request.param != "as they come":
@@ -48,31 +50,31 @@ def setting(request, place):
         place.session.conf.set(name, value)
 
 
-def read_back(relation, expression):
+def read_back(relation: Any, expression: Any) -> list[Any]:
     """The value of an expression in each row, in the order of rows."""
     keys = {"id": col("id"), "k": expression}
     found = answer(Aggregation(relation, keys, {"n": Rows()}, bound=Unbounded()))
     return [value for _, value in sorted(zip(*(column.tolist() for column in found.keys), strict=True))]
 
 
-def first_of(tests):
+def first_of(tests: Any) -> Any:
     return Case(tuple((test, lit(k)) for k, test in enumerate(tests)), None)
 
 
 @pytest.mark.usefixtures("setting")
-def test_a_constant_comes_back_as_it_was_written(texts):
+def test_a_constant_comes_back_as_it_was_written(texts: Any) -> None:
     written = Case(tuple((col("id") == k, lit(text)) for k, text in enumerate(HOSTILE)), None)
     assert read_back(texts, written) == HOSTILE
 
 
 @pytest.mark.usefixtures("setting")
-def test_a_text_equals_itself_and_no_other(texts):
+def test_a_text_equals_itself_and_no_other(texts: Any) -> None:
     assert read_back(texts, first_of([col("t") == text for text in HOSTILE])) == list(range(len(HOSTILE)))
     assert read_back(texts, first_of([col("t").is_in(text, "none") for text in HOSTILE])) == list(range(len(HOSTILE)))
 
 
 @pytest.mark.usefixtures("setting")
-def test_a_pattern_of_plain_characters_matches_them_alone(texts):
+def test_a_pattern_of_plain_characters_matches_them_alone(texts: Any) -> None:
     plain = ["".join("\\" + c if c in "\\%_" else c for c in text)[:900] for text in HOSTILE]
     patterns = [col("t").like(pattern + ("%" if len(pattern) == 900 else "")) for pattern in plain]
     assert read_back(texts, first_of(patterns)) == list(range(len(HOSTILE)))
@@ -83,7 +85,7 @@ def test_a_pattern_of_plain_characters_matches_them_alone(texts):
 
 @pytest.mark.usefixtures("setting")
 @pytest.mark.parametrize("few", [True, False])
-def test_a_public_key_finds_its_group_whatever_it_looks_like(texts, few):
+def test_a_public_key_finds_its_group_whatever_it_looks_like(texts: Any, few: bool) -> None:
     for start in range(0, len(HOSTILE), 8 if few else len(HOSTILE)):
         listed = HOSTILE[start : start + 8] if few else HOSTILE
         found = answer(Aggregation(texts, {"t": col("t")}, {"n": Rows()}, bound=Unbounded(), only=[*listed, "none"]))
@@ -91,7 +93,7 @@ def test_a_public_key_finds_its_group_whatever_it_looks_like(texts, few):
         assert found["n"].tolist() == [1] * len(listed) + [0]
 
 
-def test_a_column_is_found_by_its_name_whatever_it_looks_like(place):
+def test_a_column_is_found_by_its_name_whatever_it_looks_like(place: Any) -> None:
     names = [name for name in HOSTILE if name.strip() and len(name.encode()) < 60]
     folded = {name.lower(): name for name in names}  # DuckDB and Parquet take the case of names for nothing
     names = list(folded.values())
@@ -108,7 +110,7 @@ def test_a_column_is_found_by_its_name_whatever_it_looks_like(place):
         assert answer(question).to_dict() == {tuple(range(start, start + len(piece))): (1,)}
 
 
-def test_the_environment_of_the_driver_cannot_be_read(place, texts):
+def test_the_environment_of_the_driver_cannot_be_read(place: Any, texts: Any) -> None:
     """Spark puts variables in place of ${...} wherever they stand in a statement, in constants too."""
     assert os.environ["HOME"].startswith("/")
     guess = when(lit("${env:HOME}").like("/%"), "found").else_("as written")
@@ -116,7 +118,9 @@ def test_the_environment_of_the_driver_cannot_be_read(place, texts):
     assert read_back(texts, when(col("t") == "${spark.app.name}", 1).else_(0)).count(1) == 1
 
 
-def test_bytes_that_are_no_utf_8_are_missing_on_spark_and_two_columns_of_one_name_are_refused(spark_session):
+def test_bytes_that_are_no_utf_8_are_missing_on_spark_and_two_columns_of_one_name_are_refused(
+    spark_session: Any,
+) -> None:
     """Spark keeps any bytes as a text: different ones came back as the same key, and were counted as none of them."""
     frame = spark_session.sql(
         "SELECT * FROM VALUES (1, CAST(X'ff41' AS STRING)), (2, CAST(X'fe41' AS STRING)), (3, CAST(X'efbfbd41' AS "
@@ -129,7 +133,7 @@ def test_bytes_that_are_no_utf_8_are_missing_on_spark_and_two_columns_of_one_nam
         source(spark_session.sql("SELECT 1 AS x, 'a' AS x"))
 
 
-def test_a_text_and_a_column_of_that_name_are_written_differently():
+def test_a_text_and_a_column_of_that_name_are_written_differently() -> None:
     """Counts and sums of equal text share a column of a statement, and one bounds the other."""
     texts = [text for text in HOSTILE if text]
     assert len({repr(part) for text in texts for part in (lit(text), col(text))}) == 2 * len(texts)

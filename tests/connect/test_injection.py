@@ -1,5 +1,7 @@
 """Nothing but the compiled plan reaches an engine: names and constants that look like SQL are names and constants."""
 
+from typing import Any
+
 import pytest
 
 from mosha.connect import (
@@ -39,7 +41,7 @@ NASTY = [
 ]
 
 
-def test_columns_of_any_name_can_be_asked_for(place):
+def test_columns_of_any_name_can_be_asked_for(place: Any) -> None:
     names = NASTY[:10] if place.name == "spark" else NASTY
     schema = Schema({"who": Type.INTEGER, **dict.fromkeys(names, Type.TEXT)})
     rows = [(k, *(f"{name}{k % 2}" for name in names)) for k in range(4)]
@@ -51,7 +53,7 @@ def test_columns_of_any_name_can_be_asked_for(place):
             break
 
 
-def test_constants_of_any_text_are_constants(place):
+def test_constants_of_any_text_are_constants(place: Any) -> None:
     schema = Schema({"who": Type.TEXT, "t": Type.TEXT})
     rows = [(text, text) for text in NASTY]
     relation = private(place.load(schema, rows), person="who")
@@ -69,7 +71,7 @@ def test_constants_of_any_text_are_constants(place):
             assert answer(Aggregation(kept, {}, {"n": Rows()}, bound=Unbounded())).to_dict() == {(): (1,)}
 
 
-def test_public_keys_and_joins_of_any_text(place):
+def test_public_keys_and_joins_of_any_text(place: Any) -> None:
     schema = Schema({"t": Type.TEXT, "n": Type.INTEGER})
     rows = [(text, k) for k, text in enumerate(NASTY)]
     left = private(place.load(schema, rows))
@@ -79,19 +81,19 @@ def test_public_keys_and_joins_of_any_text(place):
     pairs = [(text, text) for text in NASTY] + [("'", '"')]
     found = answer(Aggregation(joined, keys, {"n": Rows()}, bound=Unbounded(), only=pairs))
     assert [n for _, (n,) in found.rows()] == [1] * len(NASTY) + [0]
-    distinct = Distinct(joined, {}, of=col("label; --"), at_most=1, key=bytes(16))
+    distinct = Distinct(joined, {}, of=col("label; --"), at_most=1, key=bytes(16))  # type: ignore[arg-type]
     assert answer(distinct).to_dict() == {(): (len(NASTY),)}
 
 
 @pytest.mark.parametrize("name", ["none", "who; DROP TABLE t", "*", "who AS x", "k0", "p"])
-def test_a_name_that_is_no_column_is_refused_and_never_compiled(place, name):
+def test_a_name_that_is_no_column_is_refused_and_never_compiled(place: Any, name: str) -> None:
     relation = private(place.load(Schema({"who": Type.INTEGER}), [(1,)]))
     with pytest.raises(DataError, match="no column") as caught:
         relation.where(col(name) > 0)
     assert "'who'" in str(caught.value)
 
 
-def test_texts_that_no_engine_can_hold_are_refused():
+def test_texts_that_no_engine_can_hold_are_refused() -> None:
     for text in ("a\x00b", "\ud800"):
         with pytest.raises(InvalidParameter):
             col("t") == text  # noqa: B015
@@ -101,7 +103,7 @@ def test_texts_that_no_engine_can_hold_are_refused():
         col("t").like("open\\")
 
 
-def test_what_is_explained_is_one_statement_that_only_reads(place):
+def test_what_is_explained_is_one_statement_that_only_reads(place: Any) -> None:
     relation = private(place.load(Schema({"who": Type.INTEGER, "x": Type.REAL}), []), person="who")
     question = Aggregation(
         relation.where(col("x") / 2 > 1), {"x": col("x").bin(2)}, {"n": Rows()}, bound=NormBound(1, {"n": 2})

@@ -2,6 +2,8 @@
 
 import random
 import secrets
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +28,7 @@ from mosha.connect.engines.duckdb import DuckDB
 pytest.importorskip("numba")
 
 
-def people(rows, seed):
+def people(rows: Any, seed: Any) -> Any:
     """A few busy persons and many quiet ones, with missing and odd values."""
     pick = np.random.default_rng(seed)
     who = np.minimum(pick.zipf(1.3, rows), 400) * 7 - 3
@@ -49,7 +51,7 @@ def people(rows, seed):
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory):
+def engines(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
     path = tmp_path_factory.mktemp("kernel") / "people.parquet"
     pq.write_table(people(6000, secrets.randbits(60)), path)
     compiled, plain = DuckDB(threads=1, compiled_from=1), DuckDB(threads=1, compiled_from=None)
@@ -71,8 +73,8 @@ KEYS = {
     "real": {"x": col("x").bin(10)},
 }
 BOUNDS = {
-    "order 1": (VALUES, NormBound(1, LIMITS, fraction=7)),
-    "order 2": (VALUES, NormBound(2, LIMITS, fraction=7)),
+    "order 1": (VALUES, NormBound(1, LIMITS, fraction=7)),  # type: ignore[arg-type]
+    "order 2": (VALUES, NormBound(2, LIMITS, fraction=7)),  # type: ignore[arg-type]
     "fine grid, order 1": ({"x": FINE}, NormBound(1, {"x": 2**47 - 5}, fraction=4)),
     "fine grid, order 2": ({"x": FINE}, NormBound(2, {"x": 2**46 - 5}, fraction=5)),
     "shared weight, order 1": (SHARED, NormBound(1, {("rows", "x"): 4}, fraction=10)),
@@ -93,7 +95,7 @@ TRUNCATIONS = [
 ]
 
 
-def both(engines, ask, person="who"):
+def both(engines: Any, ask: Any, person: str = "who") -> tuple[Any, ...]:
     """The same question on both engines; also whether the kernel answered it."""
     compiled, sources = engines
     answers, used = [], []
@@ -109,17 +111,17 @@ def both(engines, ask, person="who"):
 
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_norm_bounds_are_the_same_integers(engines, keys, bound):
+def test_norm_bounds_are_the_same_integers(engines: Any, keys: Any, bound: Any) -> None:
     values, rule = BOUNDS[bound]
-    compiled, plain, used = both(engines, lambda r: Aggregation(r, KEYS[keys], values, bound=rule))
+    compiled, plain, used = both(engines, lambda r: Aggregation(r, KEYS[keys], values, bound=rule))  # type: ignore[arg-type]
     assert used
     assert compiled == plain
 
 
 @pytest.mark.parametrize("person", ["who", "name", "wide"])
-def test_persons_of_any_type_are_told_apart(engines, person):
+def test_persons_of_any_type_are_told_apart(engines: Any, person: str) -> None:
     values, rule = BOUNDS["order 2"]
-    compiled, plain, used = both(engines, lambda r: Aggregation(r, KEYS["two"], values, bound=rule), person)
+    compiled, plain, used = both(engines, lambda r: Aggregation(r, KEYS["two"], values, bound=rule), person)  # type: ignore[arg-type]
     assert used
     assert compiled == plain
 
@@ -130,12 +132,12 @@ def test_persons_of_any_type_are_told_apart(engines, person):
     [{"rows": Rows(), "x": X, "known": Rows(of=col("x"))}, {"rows": Rows(), "p": Persons(), "q": Persons()}],
     ids=["rows and x", "rows and persons"],
 )
-def test_truncation_keeps_the_same_rows(engines, limits, values):
+def test_truncation_keeps_the_same_rows(engines: Any, limits: Any, values: Any) -> None:
     """A tie of 32 bits, which is left to SQL, comes with one key in 200,000: with three keys in a row below 1e-15."""
     keys = KEYS[random.choice(["integer", "two", "text"])]
     for _ in range(3):
         bound = Truncate(secrets.token_bytes(16), **limits)
-        compiled, plain, used = both(engines, lambda r, bound=bound: Aggregation(r, keys, values, bound=bound))
+        compiled, plain, used = both(engines, lambda r, bound=bound: Aggregation(r, keys, values, bound=bound))  # type: ignore[arg-type]
         assert compiled == plain
         if used:
             break
@@ -144,25 +146,25 @@ def test_truncation_keeps_the_same_rows(engines, limits, values):
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("value", [Rows(), Rows(of=col("x")), N, Persons()], ids=["rows", "known", "n", "persons"])
-def test_norms_fall_into_the_same_buckets(engines, order, value):
+def test_norms_fall_into_the_same_buckets(engines: Any, order: int, value: Any) -> None:
     thresholds = (0, 1, 2, 5, 10, 100, 1000)
-    ask = lambda r: Norms(r, KEYS["two"], value=value, order=order, thresholds=thresholds)
+    ask = lambda r: Norms(r, KEYS["two"], value=value, order=order, thresholds=thresholds)  # type: ignore[arg-type]
     compiled, plain, used = both(engines, ask)
     assert used
     assert compiled == plain
 
 
-def test_public_keys_and_filters_go_through_the_kernel(engines):
-    bound = NormBound(1, LIMITS, fraction=3)
+def test_public_keys_and_filters_go_through_the_kernel(engines: Any) -> None:
+    bound = NormBound(1, LIMITS, fraction=3)  # type: ignore[arg-type]
     only = [("A", 1), (None, 2), ("B", None), ("Z", 0)]
-    ask = lambda r: Aggregation(r.where(col("n") > 3), KEYS["two"], VALUES, bound=bound, only=only)
+    ask = lambda r: Aggregation(r.where(col("n") > 3), KEYS["two"], VALUES, bound=bound, only=only)  # type: ignore[arg-type]
     compiled, plain, used = both(engines, ask)
     assert used
     assert compiled == plain
     assert list(compiled) == only
 
 
-def test_what_may_leave_64_bits_is_left_to_sql(engines):
+def test_what_may_leave_64_bits_is_left_to_sql(engines: Any) -> None:
     huge = Clamped(col("x"), (-(2.0**40), 2.0**40), exponent=10)
     ask = lambda r: Aggregation(r, {}, {"r": Rows(), "x": huge}, bound=NormBound(1, {("r", "x"): 2**20}, fraction=30))
     compiled, plain, used = both(engines, ask)
@@ -170,7 +172,7 @@ def test_what_may_leave_64_bits_is_left_to_sql(engines):
     assert compiled == plain
 
 
-def test_the_least_integer_as_a_key_is_not_taken_for_a_missing_key(tmp_path):
+def test_the_least_integer_as_a_key_is_not_taken_for_a_missing_key(tmp_path: Path) -> None:
     table = pa.table({"who": [1, 2, 3], "g": pa.array([-(2**63), None, 5])})
     pq.write_table(table, tmp_path / "t.parquet")
     source = DuckDB(compiled_from=1).file(tmp_path / "t.parquet")
@@ -178,13 +180,13 @@ def test_the_least_integer_as_a_key_is_not_taken_for_a_missing_key(tmp_path):
     assert answer(question).to_dict() == {(-(2**63),): (1,), (None,): (1,), (5,): (1,)}
 
 
-def test_columns_are_kept_until_the_file_changes(tmp_path):
+def test_columns_are_kept_until_the_file_changes(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"who": [1, 2], "g": [1, 1]}), path)
     engine = DuckDB(compiled_from=1)
     relation = private(engine.file(path), person="who")
 
-    def count(limit):
+    def count(limit: Any) -> Any:
         question = Aggregation(relation, {"g": col("g")}, {"n": Rows()}, bound=NormBound(1, {"n": limit}))
         return answer(question).to_dict()
 
@@ -198,7 +200,7 @@ def test_columns_are_kept_until_the_file_changes(tmp_path):
     assert len(reads) == 2
 
 
-def test_a_pandas_frame_may_change_and_is_read_again():
+def test_a_pandas_frame_may_change_and_is_read_again() -> None:
     pandas = pytest.importorskip("pandas")
     engine = DuckDB(compiled_from=1)
     frame = pandas.DataFrame({"who": [1, 2], "g": [1, 1]})
@@ -208,7 +210,7 @@ def test_a_pandas_frame_may_change_and_is_read_again():
     assert engine._compiled._kept is None
 
 
-def test_too_little_memory_leaves_the_question_to_sql(tmp_path):
+def test_too_little_memory_leaves_the_question_to_sql(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(people(20_000, 1), path)
     engine = DuckDB(memory_limit="1MB", compiled_from=1)
@@ -218,7 +220,7 @@ def test_too_little_memory_leaves_the_question_to_sql(tmp_path):
     assert engine._compiled.answer(question, 20_000, None) is None
 
 
-def test_a_tie_of_hashes_is_left_to_sql(engines):
+def test_a_tie_of_hashes_is_left_to_sql(engines: Any) -> None:
     """With all first bits equal the kernel cannot choose, and says so instead of choosing."""
     from mosha.connect.kernels.truncation_kernels import TIE, truncate
 
@@ -232,7 +234,7 @@ def test_a_tie_of_hashes_is_left_to_sql(engines):
     assert (flag, sums.tolist()) == (0, [[14]])
 
 
-def words_of(rows):
+def words_of(rows: Any) -> tuple[Any, ...]:
     """Rows (person, group, hash, value) as the kernel for a few groups takes them."""
     from mosha.connect.kernels.group_kernels import into_words
 
@@ -243,21 +245,21 @@ def words_of(rows):
     return starts, words, moved.reshape(-1, 1)
 
 
-def test_groups_that_share_the_hash_of_the_last_place_are_left_to_sql():
+def test_groups_that_share_the_hash_of_the_last_place_are_left_to_sql() -> None:
     from mosha.connect.kernels.group_kernels import BUSY, TIE, truncate_groups
 
     codes = np.array([0])
     tied = words_of([(5, 0, 7, 1), (5, 1, 9, 1), (5, 2, 9, 1)])
-    assert truncate_groups(*tied, codes, (2, 10), 3)[2] == TIE
-    assert truncate_groups(*tied, codes, (1, 10), 3)[2] == 0
-    assert truncate_groups(*tied, codes, (3, 10), 3)[2] == 0
+    assert truncate_groups(*tied, codes, (2, 10), 3)[2] == TIE  # type: ignore[call-arg]
+    assert truncate_groups(*tied, codes, (1, 10), 3)[2] == 0  # type: ignore[call-arg]
+    assert truncate_groups(*tied, codes, (3, 10), 3)[2] == 0  # type: ignore[call-arg]
     busy = words_of([(5, 0, 7, 1)] * 11)
-    assert truncate_groups(*busy, codes, (2, 10), 3)[2] == BUSY
-    assert truncate_groups(*busy, codes, (2, 11), 3)[0].tolist() == [[11, 0, 0]]
+    assert truncate_groups(*busy, codes, (2, 10), 3)[2] == BUSY  # type: ignore[call-arg]
+    assert truncate_groups(*busy, codes, (2, 11), 3)[0].tolist() == [[11, 0, 0]]  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 32])
-def test_a_few_groups_are_chosen_as_in_plain_python(most):
+def test_a_few_groups_are_chosen_as_in_plain_python(most: int) -> None:
     """Persons of several blocks, many with the same group again and again, hashes at both ends."""
     from mosha.connect.kernels.group_kernels import truncate_groups
 
@@ -269,7 +271,7 @@ def test_a_few_groups_are_chosen_as_in_plain_python(most):
             group = pick.randrange(50)
             rows.append((person, group, hashes[group], pick.randrange(-99, 99)))
     pick.shuffle(rows)
-    chosen = {}
+    chosen: dict[Any, Any] = {}
     for person, group, bits, _ in rows:
         chosen.setdefault(person, set()).add((bits, group))
     kept = {person: {group for _, group in sorted(found)[:most]} for person, found in chosen.items()}
@@ -281,7 +283,7 @@ def test_a_few_groups_are_chosen_as_in_plain_python(most):
     for groups in kept.values():
         for group in groups:
             expected[2, group] += 1
-    sums, present, flag = truncate_groups(*words_of(rows), np.array([0, -1, -2]), (most, 4094), 50)
+    sums, present, flag = truncate_groups(*words_of(rows), np.array([0, -1, -2]), (most, 4094), 50)  # type: ignore[call-arg]
     assert flag == 0
     assert (sums == expected).all()
     assert (present == expected[1]).all()

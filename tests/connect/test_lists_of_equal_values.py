@@ -8,6 +8,7 @@ values, or beside several rows of a public table: more than the noise is made fo
 import itertools
 from collections import Counter
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import duckdb
 import psycopg
@@ -51,7 +52,7 @@ FILLERS = {
 """More values than a statement says one by one."""
 
 
-def in_coarse_texts(place, values, folder):
+def in_coarse_texts(place: Any, values: Any, folder: Any) -> Any:
     """A table whose column of texts has the coarsest equality that its engine knows; one row for each value."""
     name, rows = name_table(), list(enumerate(values))
     if place.name == "duckdb":
@@ -71,41 +72,41 @@ def in_coarse_texts(place, values, folder):
     return place.load({"who": Type.INTEGER, "k": Type.TEXT}, rows)
 
 
-def load_values(place, kind, values, folder):
+def load_values(place: Any, kind: Any, values: Any, folder: Any) -> Any:
     if kind is Type.TEXT:
         return in_coarse_texts(place, values, folder)
     return place.load({"who": Type.INTEGER, "k": kind}, list(enumerate(values)))
 
 
-def count(relation, only=None, keys=("k",)):
+def count(relation: Any, only: Any = None, keys: Any = ("k",)) -> Any:
     keyed = tuple((f"key {place}", col(name)) for place, name in enumerate(keys)) if only is not None else ()
     return answer(Aggregation(relation, keyed, {"n": Rows()}, bound=Unbounded(), only=only)).to_dict()
 
 
-def find_rows(relation):
+def find_rows(relation: Any) -> dict[Any, Any]:
     """How many rows each row of the data has become, by its place."""
     found = answer(Aggregation(relation, (("who", col("who")),), {"n": Rows()}, bound=Unbounded()))
     return {who: n for (who,), (n,) in found.to_dict().items()}
 
 
-def by_row(relation):
+def by_row(relation: Any) -> list[Any]:
     return list(find_rows(relation).values())
 
 
-def count_few(data, kind, values):
+def count_few(data: Any, kind: Any, values: Any) -> list[Any]:
     parts = [values[start : start + FEW] for start in range(0, len(values), FEW)]
     return [count(private(data), only=part) for part in parts]
 
 
-def count_many(data, kind, values):
-    return [count(private(data), only=[*values, *FILLERS[kind]])]
+def count_many(data: Any, kind: Any, values: Any) -> list[Any]:
+    return [count(private(data), only=[*values, *FILLERS[kind]])]  # type: ignore[misc]
 
 
-def count_with_missing(data, kind, values):
+def count_with_missing(data: Any, kind: Any, values: Any) -> list[Any]:
     return [count(private(data), only=[*values[: FEW - 1], None]), count(private(data), only=[*values, None])]
 
 
-def count_pairs(data, kind, values):
+def count_pairs(data: Any, kind: Any, values: Any) -> list[Any]:
     pairs = list(itertools.product(values, values))
     found = count(private(data).compute(again=col("k")), only=pairs, keys=("k", "again"))
     assert not any(n for (a, b), (n,) in found.items() if a != b)
@@ -121,11 +122,11 @@ KEYS = {
 
 
 @pytest.fixture(scope="module")
-def loaded(place, tmp_path_factory):
+def loaded(place: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tables of all kinds, each loaded once."""
     folder, found = tmp_path_factory.mktemp("lists"), {}
 
-    def load(kind):
+    def load(kind: Any) -> Any:
         if kind not in found:
             found[kind] = load_values(place, kind, LISTS[kind], folder)
         return found[kind]
@@ -135,12 +136,12 @@ def loaded(place, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", LISTS, ids=str)
 @pytest.mark.parametrize("way", KEYS)
-def test_listed_groups_hold_every_row_once(loaded, kind, way):
+def test_listed_groups_hold_every_row_once(loaded: Any, kind: Any, way: Any) -> None:
     values = LISTS[kind]
     for found in KEYS[way](loaded(kind), kind, values):
         listed = {key: n for (key,), (n,) in found.items()}
-        assert sum(listed.values()) <= len(values)
-        same = Counter(values)  # 0.0 and -0.0 are one
+        assert sum(listed.values()) <= len(values)  # type: ignore[arg-type]
+        same = Counter(values)  # type: ignore[call-overload]  # 0.0 and -0.0 are one
         assert all(n <= same[key] + (key == 0.0) * 3 for key, n in listed.items())  # the least reals are read as zero
 
 
@@ -153,9 +154,9 @@ MIXED = {
 """Constants of another type that columns are compared with."""
 
 
-def list_conditions(kind):
+def list_conditions(kind: Any) -> list[Any]:
     """All that compares a column with one constant or with another."""
-    constants = [*LISTS[kind], *MIXED.get(kind, [])]
+    constants = [*LISTS[kind], *MIXED.get(kind, [])]  # type: ignore[misc]
     compared = [col("k") == value for value in constants]
     if kind is not Type.BOOLEAN:
         compared += [made for value in constants for made in (col("k") < value, col("k") >= value)]
@@ -163,13 +164,13 @@ def list_conditions(kind):
 
 
 @pytest.mark.parametrize("kind", LISTS, ids=str)
-def test_conditions_that_are_said_to_exclude_one_another_are_never_both_true(loaded, kind):
+def test_conditions_that_are_said_to_exclude_one_another_are_never_both_true(loaded: Any, kind: Any) -> None:
     """On the coarsest equality of each engine: such cases share one noise (`joint_noise.md`, "Exclusive channels")."""
     conditions = list_conditions(kind)
     cases = [Rows(when(condition, 1)) for condition in conditions]
     apart = [pair for pair in itertools.combinations(range(len(cases)), 2) if are_exclusive([cases[i] for i in pair])]
-    assert len(apart) >= len(LISTS[kind])
-    met = [set() for _ in cases]
+    assert len(apart) >= len(LISTS[kind])  # type: ignore[arg-type]
+    met: Any = [set() for _ in cases]
     for start in range(0, len(cases), 64):
         some = {f"c{i}": cases[i] for i in range(start, min(start + 64, len(cases)))}
         rows = Aggregation(private(loaded(kind)), (("who", col("who")),), some, bound=Unbounded())
@@ -182,36 +183,38 @@ def test_conditions_that_are_said_to_exclude_one_another_are_never_both_true(loa
 
 
 @pytest.mark.parametrize("kind", LISTS, ids=str)
-def test_in_takes_what_the_list_says_and_each_row_once(loaded, kind):
+def test_in_takes_what_the_list_says_and_each_row_once(loaded: Any, kind: Any) -> None:
     """Lists by the binary digits of places: any two values are apart in one of them."""
     values = LISTS[kind]
-    for digit in range(len(values).bit_length()):
-        chosen = [value for place, value in enumerate(values) if place >> digit & 1]
+    for digit in range(len(values).bit_length()):  # type: ignore[arg-type]
+        chosen = [value for place, value in enumerate(values) if place >> digit & 1]  # type: ignore[arg-type, var-annotated]
         found = find_rows(private(loaded(kind)).where(col("k").is_in([*chosen, *chosen]))) if chosen else {}
-        expected = {place for place, value in enumerate(values) if value in chosen}
+        expected = {place for place, value in enumerate(values) if value in chosen}  # type: ignore[arg-type, var-annotated]
         assert set(found.values()) <= {1}
         if kind is Type.REAL:  # the least reals are read as zero
-            expected = {place for place in found if values[place] in chosen or abs(values[place]) < 1e-100}
+            expected = {place for place in found if values[place] in chosen or abs(values[place]) < 1e-100}  # type: ignore[index]
         assert set(found) == expected
 
 
-def list_beside(data):
+def list_beside(data: Any) -> Any:
     """The values of a table as a public list."""
     return Pick(public(data), {"v": "who", "other": "k"})
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
 @pytest.mark.parametrize("kind", LISTS, ids=str)
-def test_a_row_meets_as_many_rows_of_a_public_table_as_were_declared(loaded, kind, how):
+def test_a_row_meets_as_many_rows_of_a_public_table_as_were_declared(loaded: Any, kind: Any, how: str) -> None:
     data = loaded(kind)
     for at_most in (1, 2):
-        joined = private(data).join_public(list_beside(data), {"k": "other"}, at_most=at_most, how=how)
+        joined = private(data).join_public(list_beside(data), {"k": "other"}, at_most=at_most, how=how)  # type: ignore[arg-type]
         assert max(by_row(joined)) <= at_most
-    assert max(by_row(private(data).join_public(list_beside(data), {"k": "other"}, how=how))) == 1
+    assert max(by_row(private(data).join_public(list_beside(data), {"k": "other"}, how=how))) == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [(Type.REAL, Type.INTEGER), (Type.INTEGER, Type.REAL)], ids=str)
-def test_a_row_meets_one_row_of_a_public_table_whose_keys_are_of_another_kind(loaded, mine, theirs):
+def test_a_row_meets_one_row_of_a_public_table_whose_keys_are_of_another_kind(
+    loaded: Any, mine: Any, theirs: Any
+) -> None:
     """Whole numbers from 2**53 on that are one real: the table is cut by what the join compares."""
     data, other = loaded(mine), loaded(theirs)
     assert max(by_row(private(data).join_public(list_beside(other), {"k": "other"}))) == 1
@@ -225,7 +228,7 @@ def test_a_row_meets_one_row_of_a_public_table_whose_keys_are_of_another_kind(lo
     [*((kind, kind) for kind in LISTS), (Type.REAL, Type.INTEGER), (Type.INTEGER, Type.REAL)],
     ids=str,
 )
-def test_a_row_meets_as_many_rows_of_a_private_table_as_were_declared(loaded, mine, theirs):
+def test_a_row_meets_as_many_rows_of_a_private_table_as_were_declared(loaded: Any, mine: Any, theirs: Any) -> None:
     other = Pick(private(loaded(theirs)), {"seen": "who", "other": "k"})
     joined = private(loaded(mine)).join_bounded(other, {"k": "other"}, at_most=(1, 1), key=bytes(32))
     assert max(by_row(joined)) == 1
@@ -234,19 +237,19 @@ def test_a_row_meets_as_many_rows_of_a_private_table_as_were_declared(loaded, mi
 
 
 @pytest.mark.parametrize("kind", LISTS, ids=str)
-def test_a_row_is_in_one_cell_of_a_model(loaded, kind):
-    values = list(dict.fromkeys(LISTS[kind]))
+def test_a_row_is_in_one_cell_of_a_model(loaded: Any, kind: Any) -> None:
+    values = list(dict.fromkeys(LISTS[kind]))  # type: ignore[call-overload]
     table = Table(private(loaded(kind)), mosha.Row(), None)
     counted = table_cells(table, CategoryCounts((tuple(values),), (0, 1)), {"k": values}, None, (0,))
-    assert abs(counted.evaluate(None, mosha.Row())).sum() <= len(LISTS[kind])
+    assert abs(counted.evaluate(None, mosha.Row())).sum() <= len(LISTS[kind])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in LISTS if kind not in {Type.REAL, Type.BOOLEAN}], ids=str)
-def test_a_row_has_one_owner_along_a_key(loaded, kind):
+def test_a_row_has_one_owner_along_a_key(loaded: Any, kind: Any) -> None:
     """Each row of the second table belongs to the one person whose row has its key."""
     data = loaded(kind)
     owners = Pick(private(data, person="who"), {"person": "who", "other": "k"})
     owned = OwnerJoin(private(data), owners, (("k", "other"),), "owner")
-    assert sorted(by_row(owned)) == [1] * len(LISTS[kind])
+    assert sorted(by_row(owned)) == [1] * len(LISTS[kind])  # type: ignore[arg-type]
     same = answer(Aggregation(owned.where(col("who") == col("owner")), {}, {"n": Rows()}, bound=Unbounded()))
-    assert same.to_dict()[()] == (len(LISTS[kind]),)
+    assert same.to_dict()[()] == (len(LISTS[kind]),)  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
 """What only MariaDB does: dates that no calendar has, blanks that compare equal, tables without transactions."""
 
 import datetime as dt
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,23 +27,23 @@ TYPES = [
 
 
 @pytest.fixture(scope="module")
-def place(mariadb_server):
+def place(mariadb_server: Any) -> Any:
     return MariaDBPlace(mariadb_server, "own")
 
 
-def run(place, *statements):
+def run(place: Any, *statements: Any) -> None:
     with place.server.connect(place.database) as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
 
 
-def rows(opened, *names):
+def rows(opened: Any, *names: Any) -> list[Any]:
     keys = {name: col(name) for name in names or opened.schema}
     found = answer(Aggregation(private(opened), keys, {"n": Rows()}, bound=Unbounded()))
     return [key for key, (count,) in found.rows() for _ in range(count)]
 
 
-def test_columns_of_mariadb_have_the_same_seven_types(place):
+def test_columns_of_mariadb_have_the_same_seven_types(place: Any) -> None:
     uuid = "6ecd8c99-4036-403d-bf84-cf8400f67836"
     run(
         place,
@@ -74,7 +76,7 @@ def test_columns_of_mariadb_have_the_same_seven_types(place):
     assert set(rows(opened)) == {first, second}
 
 
-def test_dates_that_no_calendar_has_are_missing(place):
+def test_dates_that_no_calendar_has_are_missing(place: Any) -> None:
     """Modes of the server let them in; a function of one is missing or a wrong date, by the mode of who asks."""
     values = ["0000-00-00", "2024-00-10", "2024-02-00", "2024-02-31", "2023-02-29", "0000-05-05", "2024-02-29"]
     run(
@@ -91,7 +93,7 @@ def test_dates_that_no_calendar_has_are_missing(place):
 
 
 @pytest.mark.parametrize("kind", ["varchar(4000)", "longtext", "varchar(3000) COLLATE utf8mb4_unicode_ci"])
-def test_persons_who_differ_far_behind_their_first_letter_stay_apart(place, kind):
+def test_persons_who_differ_far_behind_their_first_letter_stay_apart(place: Any, kind: str) -> None:
     """By its own settings the server sorts by the first 1,024 bytes: interleaved, each would be bounded many times."""
     people = ["p" * 2500 + end for end in ("a", "A", "b", "a ", "á")]
     name = "far_" + "".join(c for c in kind if c.isalnum())
@@ -108,14 +110,14 @@ def test_persons_who_differ_far_behind_their_first_letter_stay_apart(place, kind
     assert found.to_dict() == {(who,): (7,) for who in people}
 
 
-def test_a_table_without_transactions_is_refused(place):
+def test_a_table_without_transactions_is_refused(place: Any) -> None:
     run(place, "CREATE TABLE plain (k int) ENGINE = MyISAM", "CREATE VIEW seen AS SELECT 1 AS k")
     with pytest.raises(DataError, match="without transactions"):
         source(place.url, table="plain")
     assert rows(source(place.url, table="seen")) == [(1,)]
 
 
-def test_a_server_or_table_that_is_not_there_is_refused(place):
+def test_a_server_or_table_that_is_not_there_is_refused(place: Any) -> None:
     with pytest.raises(DataError, match="no table 'nowhere'"):
         source(place.url, table="nowhere")
     with pytest.raises(DataError, match="no table"):
@@ -130,12 +132,12 @@ def test_a_server_or_table_that_is_not_there_is_refused(place):
         source("mariadb://nobody@127.0.0.1:1/none", table="t")
 
 
-def test_the_look_prepares_the_statement_and_reads_no_row(place):
+def test_the_look_prepares_the_statement_and_reads_no_row(place: Any) -> None:
     """Not by EXPLAIN, which reads a table of one row."""
     run(place, "CREATE TABLE one (k int, x double)", "INSERT INTO one VALUES (1, 2.5)")
     with place.server.connect() as connection, connection.cursor() as cursor:
 
-        def count_reads():
+        def count_reads() -> Any:
             cursor.execute("SELECT SUM(ROWS_READ) FROM information_schema.TABLE_STATISTICS WHERE TABLE_NAME = 'one'")
             return cursor.fetchone()[0] or 0
 
@@ -156,7 +158,7 @@ def test_the_look_prepares_the_statement_and_reads_no_row(place):
         answer(question)
 
 
-def test_a_question_that_takes_too_long_is_broken_off(place):
+def test_a_question_that_takes_too_long_is_broken_off(place: Any) -> None:
     run(place, "CREATE TABLE many AS SELECT seq AS k FROM seq_1_to_200000")
     relation = private(source(place.url, table="many"), person="k")
     slow = Aggregation(relation, {"k": col("k").cast("text")}, {"n": Rows()}, bound=Truncate(bytes(32), rows=1))
@@ -164,7 +166,7 @@ def test_a_question_that_takes_too_long_is_broken_off(place):
         answer(slow)
 
 
-def test_a_person_is_protected_from_the_first_line_to_the_answer(place):
+def test_a_person_is_protected_from_the_first_line_to_the_answer(place: Any) -> None:
     run(place, "CREATE TABLE visits (patient varchar(9), ward varchar(9), days double)")
     with place.server.connect(place.database) as connection, connection.cursor() as cursor:
         stays = [(f"p{i}", "AB"[i % 2], float(i % 9)) for i in range(4000)]
@@ -173,13 +175,13 @@ def test_a_person_is_protected_from_the_first_line_to_the_answer(place):
     account = mosha.Ledger.memory().account("visits", unit=unit, epsilon=30)
     visits = mosha.protect(place.url, table="visits", unit=unit, account=account)
     sql = "SELECT ward, COUNT(*) AS n, AVG(days) AS mean FROM visits WHERE ward IN ('A', 'B') GROUP BY ward"
-    options = {"keys": {"ward": ["A", "B"]}, "ranges": {"days": (0, 9)}}
+    options: dict[str, Any] = {"keys": {"ward": ["A", "B"]}, "ranges": {"days": (0, 9)}}
     found = mosha.query(sql, tables={"visits": visits}, epsilon=20, **options)
-    assert [(row["ward"], round(row["n"], -2)) for row in found] == [("A", 2000), ("B", 2000)]
-    assert all(abs(row["mean"] - 4) < 0.5 for row in found)
+    assert [(row["ward"], round(row["n"], -2)) for row in found] == [("A", 2000), ("B", 2000)]  # type: ignore[arg-type, index]
+    assert all(abs(row["mean"] - 4) < 0.5 for row in found)  # type: ignore[index, operator]
 
 
-def test_the_list_names_the_server_that_these_tests_run_on(place):
+def test_the_list_names_the_server_that_these_tests_run_on(place: Any) -> None:
     with place.server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT VERSION()")
         version = cursor.fetchone()[0]
@@ -187,7 +189,7 @@ def test_the_list_names_the_server_that_these_tests_run_on(place):
     assert Type.BOOLEAN in source(place.url, table="odd").schema.values()
 
 
-def test_persons_whose_bytes_are_no_text_of_their_character_set_are_missing_and_never_one(place):
+def test_persons_whose_bytes_are_no_text_of_their_character_set_are_missing_and_never_one(place: Any) -> None:
     """The server reads each byte above 127 of an ascii column as a question mark: three people would be one."""
     run(
         place,
@@ -202,7 +204,9 @@ def test_persons_whose_bytes_are_no_text_of_their_character_set_are_missing_and_
     assert answer(people).to_dict() == {(): (2,)}  # the one who is called ?, and ann
 
 
-def test_a_table_of_mariadb_is_registered_signed_granted_and_asked_behind_the_server(place, tmp_path, monkeypatch):
+def test_a_table_of_mariadb_is_registered_signed_granted_and_asked_behind_the_server(
+    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(
         place,
         "DROP TABLE IF EXISTS stays",

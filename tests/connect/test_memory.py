@@ -1,5 +1,8 @@
 """More rows and more groups than the memory holds: an answer, or a refusal in one sentence."""
 
+from pathlib import Path
+from typing import Any
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -15,7 +18,7 @@ VALUES = {"n": Rows(), "s": Clamped(col("v"), (0, 100), exponent=4)}
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory):
+def large(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Three columns of eight bytes: ten times what the engine may use."""
     assert ROWS * CELLS * 8 >= 10 * LIMIT * 10**6
     path = tmp_path_factory.mktemp("large") / "t.parquet"
@@ -25,7 +28,7 @@ def large(tmp_path_factory):
     return path
 
 
-def asked(engine, path, bound):
+def asked(engine: Any, path: Any, bound: Any) -> Any:
     return answer(Aggregation(private(engine.file(path), person="u"), {"g": col("g")}, VALUES, bound=bound)).to_dict()
 
 
@@ -38,16 +41,16 @@ BOUNDS = [
 
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=["rows", "order 1", "order 2", "truncation"])
-def test_a_table_ten_times_the_memory_is_answered(large, tmp_path, bound):
+def test_a_table_ten_times_the_memory_is_answered(large: Any, tmp_path: Path, bound: Any) -> None:
     narrow = DuckDB(memory_limit=f"{LIMIT}MB", threads=1, spill=tmp_path)
     assert asked(narrow, large, bound) == asked(DuckDB(threads=1), large, bound)
 
 
-def test_what_cannot_be_sliced_is_answered_or_refused_in_one_sentence(large, tmp_path):
+def test_what_cannot_be_sliced_is_answered_or_refused_in_one_sentence(large: Any, tmp_path: Path) -> None:
     """Distinct pairs of every person can outgrow what the engine spills."""
     narrow = DuckDB(memory_limit=f"{LIMIT}MB", threads=1, spill=tmp_path)
     relation = private(narrow.file(large), person="u")
-    question = Distinct(relation, {"g": col("g")}, of=col("v"), at_most=3, key=bytes(16))
+    question = Distinct(relation, {"g": col("g")}, of=col("v"), at_most=3, key=bytes(16))  # type: ignore[arg-type]
     try:
         found = answer(question)
     except DataError as error:
@@ -57,7 +60,7 @@ def test_what_cannot_be_sliced_is_answered_or_refused_in_one_sentence(large, tmp
         assert len(found) == 100
 
 
-def test_a_million_private_keys_are_looked_at_and_the_rare_ones_stay_hidden():
+def test_a_million_private_keys_are_looked_at_and_the_rare_ones_stay_hidden() -> None:
     keys = np.arange(1_000_000)
     frame = pa.table({"who": keys, "key": np.where(keys < 5000, 0, keys)})
     person = mosha.Person("who", at_most=1)

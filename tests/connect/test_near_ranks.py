@@ -1,6 +1,7 @@
 """Cells near some ranks of each group: every engine and the kernel find those of the definition, and not many."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -15,14 +16,14 @@ BOUNDS = {"people": NormBound(1, {"rows": 3}, 8), "rows": Unbounded()}
 NEAR = [(1, 2, 40), (9, 10, 7), (0, 1, 0)]
 
 
-def make_rows(size):
+def make_rows(size: Any) -> list[Any]:
     pick = random.Random()
     who = [None, *(f"p{k % 5}" for k in range(9)), *(f"q{k}" for k in range(size // 3))]
     xs = [None, float("nan"), -5.0, 1e9, *(pick.uniform(0, 64) for _ in range(60))]
     return [(pick.choice(who), pick.choice(["A", "B", None, "Z"]), pick.choice(xs)) for _ in range(size)]
 
 
-def define(relation, only, bound, near):
+def define(relation: Any, only: Any, bound: Any, near: Any) -> Any:
     """The definition, from the weight of each cell."""
     known = relation.where(~CELL.known.is_null())
     if only is not None:
@@ -43,16 +44,16 @@ def define(relation, only, bound, near):
     return found
 
 
-def ask(relation, only, bound, near):
+def ask(relation: Any, only: Any, bound: Any, near: Any) -> list[Any]:
     known = relation.where(~CELL.known.is_null())
     listed = None if only is None else [(ward,) for ward in only]
-    question = NearRanks(known, {"ward": col("ward")}, only=listed, cell=CELL, near=tuple(near), bound=bound)
+    question = NearRanks(known, {"ward": col("ward")}, only=listed, cell=CELL, near=tuple(near), bound=bound)  # type: ignore[arg-type]
     return [(*key, *numbers) for key, numbers in answer(question).rows()]
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("only", [None, ["A", None, "Q"], [*"ABCDEFGHIJKLMNOPQRSTUVWXY"]])
-def test_every_engine_finds_the_cells_of_the_definition(place, bound, only):
+def test_every_engine_finds_the_cells_of_the_definition(place: Any, bound: Any, only: Any) -> None:
     relation = private(place.load(SCHEMA, make_rows(300)), person="who" if bound == "people" else None)
     for near in ([NEAR[0]], NEAR):
         found = ask(relation, only, BOUNDS[bound], near)
@@ -61,19 +62,19 @@ def test_every_engine_finds_the_cells_of_the_definition(place, bound, only):
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_the_kernel_finds_them_too(bound, monkeypatch):
+def test_the_kernel_finds_them_too(bound: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mosha.connect.kernels.near_rows.COARSE_BITS", random.choice([0, 2, 5]))
     relation = private(DuckDB(compiled_from=1).frame(arrow_table(SCHEMA, make_rows(2000))), person="who")
     assert set(ask(relation, None, BOUNDS[bound], NEAR)) == define(relation, None, BOUNDS[bound], NEAR)
 
 
-def test_what_comes_back_does_not_grow_with_the_rows():
+def test_what_comes_back_does_not_grow_with_the_rows() -> None:
     sizes = []
     for rows in (5_000, 50_000):
         pick = random.Random()
         table = [(f"p{i}", "A", pick.uniform(0, 64)) for i in range(rows)]
         fine = Clamped(col("x"), (0, 64), exponent=14)
         relation = private(DuckDB(compiled_from=None).frame(arrow_table(SCHEMA, table)), person="who")
-        question = NearRanks(relation, {}, cell=fine, near=((1, 2, 100),), bound=NormBound(1, {"rows": 1}))
+        question = NearRanks(relation, {}, cell=fine, near=((1, 2, 100),), bound=NormBound(1, {"rows": 1}))  # type: ignore[arg-type]
         sizes.append(len(answer(question)))
     assert max(sizes) <= 102

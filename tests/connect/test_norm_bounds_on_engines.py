@@ -3,6 +3,7 @@
 import random
 import secrets
 from datetime import date, datetime
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from tests.connect.bounded import expected
 SCHEMA = Schema({"who": Type.TEXT, "ward": Type.TEXT, "day": Type.DATE, "x": Type.REAL, "n": Type.INTEGER})
 
 
-def people(size=400, seed=None):
+def people(size: int = 400, seed: Any = None) -> list[Any]:
     """Rows of a few busy and many quiet persons, some of nobody, with odd values among them."""
     pick = random.Random(seed or secrets.randbits(64))
     who = [None, *(f"p{k % 7}" for k in range(20)), *(f"q{k}" for k in range(60)), "", "é", "'"]
@@ -46,15 +47,15 @@ VALUES = {"rows": Rows(), "known": Rows(of=col("x")), "x": SIGNED, "n": COST, "s
 BOTH = {"ward": col("ward"), "day": col("day")}
 
 
-def limits(scale):
+def limits(scale: Any) -> dict[str, Any]:
     return {"rows": 2 * scale, "known": scale, "x": 900 * scale, "n": 33 * scale, "square": 500 * scale}
 
 
 QUESTIONS = {
     "no bound": lambda r: Aggregation(r, BOTH, VALUES, bound=Unbounded()),
-    "no keys": lambda r: Aggregation(r, {}, VALUES, bound=NormBound(1, limits(1), fraction=3)),
-    "order 1": lambda r: Aggregation(r, BOTH, VALUES, bound=NormBound(1, limits(2), fraction=10)),
-    "order 2": lambda r: Aggregation(r, BOTH, VALUES, bound=NormBound(2, limits(1), fraction=10)),
+    "no keys": lambda r: Aggregation(r, {}, VALUES, bound=NormBound(1, limits(1), fraction=3)),  # type: ignore[arg-type]
+    "order 1": lambda r: Aggregation(r, BOTH, VALUES, bound=NormBound(1, limits(2), fraction=10)),  # type: ignore[arg-type]
+    "order 2": lambda r: Aggregation(r, BOTH, VALUES, bound=NormBound(2, limits(1), fraction=10)),  # type: ignore[arg-type]
     "wide": lambda r: Aggregation(r, BOTH, {"x": HUGE}, bound=NormBound(1, {"x": 2**51 - 3}, fraction=0)),
     "wide order 2": lambda r: Aggregation(r, {"w": col("ward")}, {"x": HUGE}, bound=NormBound(2, {"x": 2**44 - 7})),
     "shared weight": lambda r: Aggregation(
@@ -68,7 +69,11 @@ QUESTIONS = {
     ),
     "persons, order 2": lambda r: Aggregation(r, BOTH, {"persons": Persons()}, bound=NormBound(2, {"persons": 1}, 20)),
     "public keys": lambda r: Aggregation(
-        r, {"ward": col("ward")}, VALUES, bound=NormBound(1, limits(1)), only=["A", None, "Z", "'; --"]
+        r,
+        {"ward": col("ward")},
+        VALUES,
+        bound=NormBound(1, limits(1)),  # type: ignore[arg-type]
+        only=["A", None, "Z", "'; --"],
     ),
     "public pairs": lambda r: Aggregation(
         r,
@@ -90,7 +95,7 @@ MANY = {
 }
 
 
-def test_many_public_keys_of_every_type_are_told_apart(place):
+def test_many_public_keys_of_every_type_are_told_apart(place: Any) -> None:
     schema = Schema({"who": Type.INTEGER} | {name: kind for name, (kind, _) in MANY.items()})
     rows = [(n, *(random.choice([*values, None]) for _, values in MANY.values())) for n in range(60)]
     relation = private(place.load(schema, rows), person="who")
@@ -106,20 +111,20 @@ def test_many_public_keys_of_every_type_are_told_apart(place):
 
 
 @pytest.fixture(scope="module")
-def relation(place):
+def relation(place: Any) -> Any:
     return private(place.load(SCHEMA, ROWS), person="who")
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_an_engine_gives_the_integers_of_the_definition(relation, name):
+def test_an_engine_gives_the_integers_of_the_definition(relation: Any, name: Any) -> None:
     question = QUESTIONS[name](relation)
     assert answer(question).to_dict() == expected(question, SCHEMA, ROWS)
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_every_person_is_counted_in_the_bucket_of_their_norm(relation, order):
+def test_every_person_is_counted_in_the_bucket_of_their_norm(relation: Any, order: int) -> None:
     thresholds = (0, 5, 100, 700, 2000)
-    found = answer(Norms(relation, BOTH, value=COST, order=order, thresholds=thresholds))
+    found = answer(Norms(relation, BOTH, value=COST, order=order, thresholds=thresholds))  # type: ignore[arg-type]
     norms = {}
     for who in {row[0] for row in ROWS} - {None}:
         mine = [row for row in ROWS if row[0] == who]
@@ -132,14 +137,14 @@ def test_every_person_is_counted_in_the_bucket_of_their_norm(relation, order):
     assert found["persons"].tolist() == buckets
 
 
-def test_the_order_of_rows_changes_nothing(place):
+def test_the_order_of_rows_changes_nothing(place: Any) -> None:
     question = QUESTIONS["order 1"]
     shuffled = random.sample(ROWS, len(ROWS))
     first, second = (answer(question(private(place.load(SCHEMA, rows), person="who"))) for rows in (ROWS, shuffled))
     assert first.to_dict() == second.to_dict()
 
 
-def test_an_empty_table_is_answered(place):
+def test_an_empty_table_is_answered(place: Any) -> None:
     relation = private(place.load(SCHEMA, []), person="who")
     for name in ("order 1", "order 2"):
         assert answer(QUESTIONS[name](relation)).to_dict() == {}

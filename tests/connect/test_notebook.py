@@ -1,5 +1,7 @@
 """Tables open in a real Jupyter kernel, with and without ipywidgets."""
 
+from pathlib import Path
+
 import nbclient
 import nbformat
 import pytest
@@ -30,7 +32,7 @@ print("a sum", len(rows.sum("x", between=(0, 9)).release(epsilon=1)))
 
 @pytest.mark.filterwarnings("ignore")  # of the kernel's own machinery
 @pytest.mark.parametrize("widgets", [False, True], ids=["without ipywidgets", "with ipywidgets"])
-def test_a_short_notebook_runs(widgets, tmp_path, monkeypatch):
+def test_a_short_notebook_runs(widgets: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR"):
         monkeypatch.setenv(folder, str(tmp_path / folder))
     cells = CELLS if widgets else [BLOCKED, *CELLS]

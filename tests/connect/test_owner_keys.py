@@ -1,7 +1,10 @@
 """Owners that are looked up, keys that were counted and joins that are made once give the rows of the plain plan."""
 
 import random
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -25,7 +28,7 @@ pytest.importorskip("numba")
 FAR = 2**63 - 1
 
 
-def make_tables(who, *, unique, low=0, step=1):
+def make_tables(who: Any, *, unique: Any, low: Any = 0, step: Any = 1) -> dict[str, Any]:
     """Orders of people and their lines, with keys that are missing, point nowhere, or are shared."""
     g = random.Random(next(draw_seeds("owners of keys")))
     keys = [low + step * (i if unique else g.randrange(150)) for i in range(200)]
@@ -45,7 +48,7 @@ def make_tables(who, *, unique, low=0, step=1):
     return {"orders": pa.table(orders), "line": pa.table(lines)}
 
 
-def open_lines(tables, engine):
+def open_lines(tables: Any, engine: Any) -> tuple[Any, ...]:
     """(lines with their owner, orders), the key looked at for repetitions."""
     opened = {name: engine.frame(table) for name, table in tables.items()}
     opened["orders"].learn_unique(["id"])
@@ -53,7 +56,7 @@ def open_lines(tables, engine):
     return OwnerJoin(private(opened["line"]), orders, (("order_id", "id"),), "person of line"), orders
 
 
-def list_questions(lines, orders, engine):
+def list_questions(lines: Any, orders: Any, engine: Any) -> Iterator[Any]:
     """Every kind of bound, of keys and of steps that rows pass on their way."""
     x, flag, ward = Clamped(col("x"), (0, 50), exponent=4), {"flag": col("flag")}, {"ward": col("ward")}
     wards = public(engine.frame(pa.table({"code": [0, 1, 2], "name": ["u", "v", None]})))
@@ -69,8 +72,8 @@ def list_questions(lines, orders, engine):
     yield Aggregation(lines, flag, {"who": Persons()}, bound=NormBound(1, {"who": 2}, 4), only=["A", "N", "R"])
     yield Aggregation(lines, flag, values, bound=NormBound(1, {("rows", "sum"): 7}, 8), only=["A", "N", "R"])
     yield Aggregation(lines, flag, values, bound=Truncate(bytes(16), groups=2, per_group=3), only=["A", "N"])
-    yield Norms(lines, flag, value=Rows(), order=2, thresholds=(1, 4, 16), only=["A", "N", "R"])
-    yield Norms(lines, flag, value=Rows(), order=1, thresholds=(1, 4, 16))
+    yield Norms(lines, flag, value=Rows(), order=2, thresholds=(1, 4, 16), only=["A", "N", "R"])  # type: ignore[arg-type]
+    yield Norms(lines, flag, value=Rows(), order=1, thresholds=(1, 4, 16))  # type: ignore[arg-type]
     steps = lines.where(col("ward") > 0).compute(twice=col("x") * 2).join_public(wards, {"ward": "code"})
     picked = Pick(steps, {"f": "flag", "t": "twice", "p": "person of line", "name": "name"})
     yield Aggregation(picked, {"f": col("f")}, {"t": Clamped(col("t"), (0, 9), exponent=2)}, bound=NormBound(
@@ -96,26 +99,26 @@ def list_questions(lines, orders, engine):
         (lambda n: n, {"unique": True, "low": -(2**62), "step": 2**55}),
     ],
 )
-def test_every_plan_gives_the_same_integers(who, shape, monkeypatch):
+def test_every_plan_gives_the_same_integers(who: Any, shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = make_tables(who, **shape)
     plain, compiled = DuckDB(threads=1, compiled_from=None), DuckDB(threads=1, compiled_from=0)
     expected = []
     with monkeypatch.context() as patch:
         patch.setattr(LocalSource, "learn_unique", lambda *_: None)
-        expected += [answer(asked).to_dict() for asked in list_questions(*open_lines(tables, plain), plain)]
+        expected += [answer(asked).to_dict() for asked in list_questions(*open_lines(tables, plain), plain)]  # type: ignore[call-arg]
     for engine in (plain, compiled):
-        found = [answer(asked).to_dict() for asked in list_questions(*open_lines(tables, engine), engine)]
+        found = [answer(asked).to_dict() for asked in list_questions(*open_lines(tables, engine), engine)]  # type: ignore[call-arg]
         assert found == expected
 
 
-def test_rows_of_a_group_that_is_not_listed_are_in_no_cell():
+def test_rows_of_a_group_that_is_not_listed_are_in_no_cell() -> None:
     cells = np.zeros((6, 2), np.int64)
     persons, groups = np.array([0, 1, 1, 1, -1], np.int32), np.array([0, -1, 3, 2, 1], np.int32)
     add_to_cells(persons, groups, np.full((5, 1), 7, np.int32), np.array([COUNT, 0]), cells, 3)
     assert cells.tolist() == [[1, 7], [0, 0], [0, 0], [0, 0], [0, 0], [1, 7]]
 
 
-def test_a_key_that_does_not_repeat_needs_no_groups_and_one_join():
+def test_a_key_that_does_not_repeat_needs_no_groups_and_one_join() -> None:
     engine = DuckDB(threads=1)
     for unique in (True, False):
         lines, orders = open_lines(make_tables(int, unique=unique), engine)
@@ -131,7 +134,7 @@ def test_a_key_that_does_not_repeat_needs_no_groups_and_one_join():
     assert find_key_join(lines.join_person(orders, also={"order_id": "id"}, how="left")) is None
 
 
-def test_a_key_of_a_file_that_was_written_since_is_not_believed(tmp_path):
+def test_a_key_of_a_file_that_was_written_since_is_not_believed(tmp_path: Path) -> None:
     place = tmp_path / "shop.duckdb"
     with duckdb.connect(str(place)) as shop:
         shop.execute("CREATE TABLE orders AS SELECT i AS id, i % 3 AS owner FROM range(9) t(i)")
@@ -149,7 +152,7 @@ def test_a_key_of_a_file_that_was_written_since_is_not_believed(tmp_path):
     assert not orders.has_unique(["id"])
 
 
-def test_a_missing_key_is_nobody_s_also_where_numbers_are_narrow(tmp_path):
+def test_a_missing_key_is_nobody_s_also_where_numbers_are_narrow(tmp_path: Path) -> None:
     place = tmp_path / "narrow.duckdb"
     with duckdb.connect(str(place)) as shop:
         shop.execute(
@@ -170,14 +173,14 @@ def test_a_missing_key_is_nobody_s_also_where_numbers_are_narrow(tmp_path):
     assert found[2] == found[5] == {("A",): (1,), (None,): (1,), ("Z",): (1,)}
 
 
-def test_a_plan_that_believes_in_every_key_is_found(monkeypatch):
+def test_a_plan_that_believes_in_every_key_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalSource, "has_unique", lambda *_: True)
     with pytest.raises(Found):
         list(map(partial(compare, load=dict), range(1000, 1400)))
 
 
-def test_a_kernel_that_gives_shared_keys_to_their_first_owner_is_found(monkeypatch):
-    def take_first(keys, persons, least, owners):
+def test_a_kernel_that_gives_shared_keys_to_their_first_owner_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def take_first(keys: Any, persons: Any, least: Any, owners: Any) -> None:
         places = (keys - least[0])[::-1]
         free = owners[places] < 0
         owners[places[free]] = (persons - least[1])[::-1][free]

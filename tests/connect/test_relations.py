@@ -5,6 +5,7 @@ import itertools
 import random
 import secrets
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ FLOORS = [("A", 1), ("A", 1), ("B", 2), ("D", 3), (None, 4)]
 AGES = [(1, 30), (1, 31), (2, 40), (9, 50), (None, 60)]
 
 
-def listed(relation, *names):
+def listed(relation: Any, *names: Any) -> Any:
     """The rows of a relation as a multiset, through the front door."""
     keys = {name: col(name) for name in names}
     return Counter(
@@ -42,7 +43,7 @@ def listed(relation, *names):
     )
 
 
-def test_a_public_table_adds_its_facts_to_each_row(place):
+def test_a_public_table_adds_its_facts_to_each_row(place: Any) -> None:
     visits, wards = private(place.load(VISITS, ROWS)), public(place.load(WARDS, FLOORS))
     joined = listed(visits.join_public(wards, on="ward"), "ward", "floor")
     assert joined == {("A", 1): 4, ("B", 2): 1}  # the second ("A", 1) is one too many
@@ -52,7 +53,7 @@ def test_a_public_table_adds_its_facts_to_each_row(place):
     assert twice == {("A", 1): 8, ("B", 2): 1}
 
 
-def test_private_tables_meet_on_the_person(place):
+def test_private_tables_meet_on_the_person(place: Any) -> None:
     visits = private(place.load(VISITS, ROWS), person="patient")
     people = private(place.load(PEOPLE, AGES), person="person")
     joined = visits.join_person(people)
@@ -69,7 +70,7 @@ def test_private_tables_meet_on_the_person(place):
     assert (None, None) not in kept  # a row of nobody is never counted where persons are
 
 
-def test_a_bounded_join_cuts_both_sides_of_every_key(place):
+def test_a_bounded_join_cuts_both_sides_of_every_key(place: Any) -> None:
     rows = [(1, "A", d) for d in range(5)] + [(2, "B", 1)]
     left = private(place.load(VISITS, rows))
     right = private(place.load(WARDS, [("A", f) for f in range(4)] + [("B", 9)]))
@@ -78,7 +79,7 @@ def test_a_bounded_join_cuts_both_sides_of_every_key(place):
     assert counts == {("A",): 6, ("B",): 1}
 
 
-def test_steps_after_a_join_see_both_sides(place):
+def test_steps_after_a_join_see_both_sides(place: Any) -> None:
     visits, wards = private(place.load(VISITS, ROWS), person="patient"), public(place.load(WARDS, FLOORS))
     relation = visits.join_public(wards, on="ward").compute(weight=col("days") * col("floor")).where(col("weight") > 3)
     question = Aggregation(
@@ -90,12 +91,12 @@ def test_steps_after_a_join_see_both_sides(place):
     assert answer(question).to_dict() == {(2,): (8,), (1,): (14,)}
 
 
-def test_a_computed_column_may_build_on_another_and_replace_an_old_one(place):
+def test_a_computed_column_may_build_on_another_and_replace_an_old_one(place: Any) -> None:
     relation = private(place.load(VISITS, ROWS)).compute(days=col("days") + 1, double=col("days") * 2)
     assert listed(relation, "double") == Counter((2 * (days + 1),) for _, _, days in ROWS)
 
 
-def test_limited_rows_are_a_function_of_the_person(place):
+def test_limited_rows_are_a_function_of_the_person(place: Any) -> None:
     rows = [(who, ward, days) for who in range(4) for ward in "AB" for days in range(3)]
     visits, key = private(place.load(VISITS, rows), person="patient"), secrets.token_bytes(16)
     cut = visits.limit_rows(2, key=key)
@@ -105,7 +106,7 @@ def test_limited_rows_are_a_function_of_the_person(place):
     assert alone == {row: n for row, n in everyone.items() if row[0] == 2}
 
 
-def test_stability_is_what_one_unit_can_change():
+def test_stability_is_what_one_unit_can_change() -> None:
     place = DuckDBPlace()
     visits, wards = private(place.load(VISITS, ROWS), person="patient"), public(place.load(WARDS, FLOORS))
     people = private(place.load(PEOPLE, AGES), person="person")
@@ -124,14 +125,14 @@ def test_stability_is_what_one_unit_can_change():
 
 
 @pytest.mark.parametrize("side", ["left", "right", "both"])
-def test_no_neighbor_changes_a_bounded_join_by_more_than_its_stability(side):
+def test_no_neighbor_changes_a_bounded_join_by_more_than_its_stability(side: str) -> None:
     place = DuckDBPlace()
     for _ in range(8):
         left = [(random.randrange(4), random.choice("ABC"), random.randrange(3)) for _ in range(14)]
         right = [(random.choice("ABC"), random.randrange(3)) for _ in range(10)]
         key, limits = secrets.token_bytes(16), (random.randrange(1, 4), random.randrange(1, 4))
 
-        def joined(left_rows, right_rows, key=key, limits=limits):
+        def joined(left_rows: Any, right_rows: Any, key: Any = key, limits: Any = limits) -> Any:
             a, b = private(place.load(VISITS, left_rows)), private(place.load(WARDS, right_rows))
             return a.join_bounded(b, on="ward", at_most=limits, key=key)
 
@@ -143,7 +144,7 @@ def test_no_neighbor_changes_a_bounded_join_by_more_than_its_stability(side):
         assert moved <= allowed
 
 
-def test_the_person_cannot_be_computed_away_and_is_needed_for_bounds():
+def test_the_person_cannot_be_computed_away_and_is_needed_for_bounds() -> None:
     place = DuckDBPlace()
     visits = private(place.load(VISITS, ROWS), person="patient")
     with pytest.raises(DataError, match="identif"):
@@ -157,7 +158,7 @@ def test_the_person_cannot_be_computed_away_and_is_needed_for_bounds():
         private(place.load(Schema({"x": Type.REAL}), [(1.0,)]), person="x")
 
 
-def test_joins_that_would_leak_or_mislead_are_refused():
+def test_joins_that_would_leak_or_mislead_are_refused() -> None:
     place = DuckDBPlace()
     visits = private(place.load(VISITS, ROWS), person="patient")
     people = private(place.load(PEOPLE, AGES), person="person")
@@ -170,7 +171,7 @@ def test_joins_that_would_leak_or_mislead_are_refused():
     with pytest.raises(DataError, match="no column"):
         visits.join_public(public(place.load(WARDS, FLOORS)), on={"ward": "storey"})
     with pytest.raises(InvalidParameter, match="inner"):
-        visits.join_public(public(place.load(WARDS, FLOORS)), on="ward", how="cross")
+        visits.join_public(public(place.load(WARDS, FLOORS)), on="ward", how="cross")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):
         visits.join_public(public(place.load(WARDS, FLOORS)), on="ward", at_most=0)
     with pytest.raises(InvalidParameter, match="16 random bytes"):
@@ -186,14 +187,14 @@ def test_joins_that_would_leak_or_mislead_are_refused():
     ],
     ids=["where", "compute", "limit"],
 )
-def test_a_chain_of_any_step_is_refused_before_it_is_too_deep(step):
+def test_a_chain_of_any_step_is_refused_before_it_is_too_deep(step: Any) -> None:
     relation = private(DuckDBPlace().load(VISITS, [(1, "A", 3)]), person="patient")
     with pytest.raises(InvalidParameter) as refused:
         functools.reduce(lambda under, _: step(under), range(2000), relation)
     assert refused.value.code == "connect.plan_too_deep"
 
 
-def test_tables_on_different_engines_do_not_join():
+def test_tables_on_different_engines_do_not_join() -> None:
     from mosha.connect.engines.duckdb import DuckDB
     from tests.connect.places import arrow_table
 
@@ -203,7 +204,7 @@ def test_tables_on_different_engines_do_not_join():
         listed(joined, "ward")
 
 
-def test_every_pair_of_steps_keeps_names_apart(place):
+def test_every_pair_of_steps_keeps_names_apart(place: Any) -> None:
     """Columns that engines would take for one another, or for SQL, keep their own values through joins."""
     odd = ['a"b', "a`b", "a'b", "a;b -- x", "_1", "K0", "p", "v0", "rows", "選"]
     left = Schema({"id": Type.INTEGER} | dict.fromkeys(odd[:5], Type.INTEGER))

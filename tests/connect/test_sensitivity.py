@@ -3,6 +3,7 @@
 import math
 import random
 import secrets
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ SCHEMA = Schema({"who": Type.INTEGER, "ward": Type.TEXT, "x": Type.REAL})
 SIGNED = Clamped(col("x"), (-8, 8), exponent=3)
 
 
-def table():
+def table() -> Any:
     """Mostly one very busy person beside others, signs mixed, some cells missing."""
     rows = []
     for who, size in [(0, random.randrange(1, 60)), *((k, random.randrange(1, 8)) for k in range(1, 6))]:
@@ -37,7 +38,7 @@ def table():
     return rows
 
 
-def moved(question, rows, who):
+def moved(question: Any, rows: Any, who: Any) -> Any:
     """The change of every group's sums when a person leaves, by the SQL plan and by the kernel (which must agree)."""
     changes = []
     for compiled_from in (None, 1):
@@ -58,7 +59,7 @@ def moved(question, rows, who):
     return changes[0]
 
 
-def column(change, place):
+def column(change: Any, place: Any) -> list[Any]:
     return [abs(sums[place]) for sums in change.values()]
 
 
@@ -67,9 +68,9 @@ WARD = {"ward": col("ward")}
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("trial", range(4))
-def test_a_norm_bound_holds_for_every_value(order, trial):
+def test_a_norm_bound_holds_for_every_value(order: int, trial: Any) -> None:
     limits, fraction = {"n": random.randrange(1, 6), "x": random.randrange(1, 200), "p": random.randrange(1, 3)}, 6
-    bound = NormBound(order, limits, fraction=fraction)
+    bound = NormBound(order, limits, fraction=fraction)  # type: ignore[arg-type]
     change = moved(lambda r: Aggregation(r, WARD, {"n": Rows(), "x": SIGNED, "p": Persons()}, bound=bound), table(), 0)
     for place, limit in enumerate(limits.values()):
         assert sum(part**order for part in column(change, place)) <= (limit << fraction) ** order
@@ -77,7 +78,7 @@ def test_a_norm_bound_holds_for_every_value(order, trial):
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("trial", range(3))
-def test_followers_of_a_count_move_by_their_magnitude_times_its_weight(order, trial):
+def test_followers_of_a_count_move_by_their_magnitude_times_its_weight(order: int, trial: Any) -> None:
     limit, fraction = random.randrange(1, 6), 8
     bound = NormBound(order, {("n", "x"): limit}, fraction=fraction)
     change = moved(lambda r: Aggregation(r, WARD, {"n": Rows(of=col("x")), "x": SIGNED}, bound=bound), table(), 0)
@@ -93,7 +94,7 @@ def test_followers_of_a_count_move_by_their_magnitude_times_its_weight(order, tr
 @pytest.mark.parametrize(
     "limits", [{"groups": 2, "per_group": 3}, {"rows": 4}, {"groups": 1}, {"per_group": 2}], ids=str
 )
-def test_truncation_holds(limits):
+def test_truncation_holds(limits: Any) -> None:
     bound = Truncate(secrets.token_bytes(16), **limits)
     values = {"n": Rows(), "x": SIGNED, "p": Persons()}
     change = moved(lambda r: Aggregation(r, WARD, values, bound=bound), table(), 0)
@@ -105,7 +106,7 @@ def test_truncation_holds(limits):
     assert max(column(change, 2)) <= 1
 
 
-def test_bounds_are_reached_and_not_vacuous():
+def test_bounds_are_reached_and_not_vacuous() -> None:
     rows = [(0, "A", 8.0)] * 50 + [(1, "A", 1.0)]
     values = {"n": Rows(), "x": SIGNED}
     change = moved(lambda r: Aggregation(r, WARD, values, bound=NormBound(1, {"n": 10, "x": 320})), rows, 0)
@@ -116,10 +117,10 @@ def test_bounds_are_reached_and_not_vacuous():
 
 
 @pytest.mark.parametrize("trial", range(3))
-def test_norms_and_distinct_values_move_by_what_they_say(trial):
+def test_norms_and_distinct_values_move_by_what_they_say(trial: Any) -> None:
     rows, key = table(), secrets.token_bytes(16)
     thresholds = (1, 2, 4, 8, 16, 32)
-    change = moved(lambda r: Norms(r, WARD, value=Rows(), order=2, thresholds=thresholds), rows, 0)
+    change = moved(lambda r: Norms(r, WARD, value=Rows(), order=2, thresholds=thresholds), rows, 0)  # type: ignore[arg-type]
     assert sum(column(change, 0)) == 1
-    change = moved(lambda r: Distinct(r, WARD, of=col("x").floor(), at_most=3, key=key), rows, 0)
+    change = moved(lambda r: Distinct(r, WARD, of=col("x").floor(), at_most=3, key=key), rows, 0)  # type: ignore[arg-type]
     assert sum(column(change, 0)) <= 3

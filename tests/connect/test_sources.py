@@ -7,6 +7,8 @@ import threading
 import time
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
+from typing import Any, NoReturn
 
 import duckdb
 import numpy as np
@@ -23,14 +25,14 @@ from mosha.connect.engines.duckdb import DuckDB
 from mosha.core.errors import DataError, Interrupted, InvalidParameter, SourceUnavailable
 
 
-def rows(opened, *names):
+def rows(opened: Any, *names: Any) -> list[Any]:
     """The rows of a source, as keys of a count."""
     keys = {name: col(name) for name in names or opened.schema}
     found = answer(Aggregation(private(opened), keys, {"n": Rows()}, bound=Unbounded()))
     return sorted((key for key, (n,) in found.rows() for _ in range(n)), key=repr)
 
 
-def refused(kind, *data, **options):
+def refused(kind: Any, *data: Any, **options: Any) -> str:
     """The error's sentence; nothing of the engine's own words may hang on it."""
     with pytest.raises(kind) as caught:
         source(*data, **options)
@@ -43,7 +45,7 @@ TABLE = pa.table({"who": [1, 2, None], "ward": ["A", None, "B"], "x": [1.5, floa
 
 
 @pytest.mark.parametrize("first", ["whole.parquet", "real.parquet"])
-def test_columns_in_which_the_files_of_a_folder_differ_cannot_be_used(tmp_path, first):
+def test_columns_in_which_the_files_of_a_folder_differ_cannot_be_used(tmp_path: Path, first: str) -> None:
     # DuckDB would read both files with the types of the first one: the persons 1 and 1.4 would be one person.
     second = {"whole.parquet": "real.parquet", "real.parquet": "whole.parquet"}[first]
     same = {"ward": ["A"], "pair": [{"who": 1.5}]}
@@ -61,7 +63,7 @@ def test_columns_in_which_the_files_of_a_folder_differ_cannot_be_used(tmp_path, 
         opened.schema["who"]
 
 
-def test_a_nested_column_of_the_same_name_does_not_hide_that_files_differ(tmp_path):
+def test_a_nested_column_of_the_same_name_does_not_hide_that_files_differ(tmp_path: Path) -> None:
     whole = pa.table({"pair": [{"who": "1"}], "who": [1], "n": [1]})
     words = pa.table({"who": ["01"], "pair": [{"who": 1}], "n": [1]})
     pq.write_table(whole, tmp_path / "a.parquet")
@@ -72,13 +74,13 @@ def test_a_nested_column_of_the_same_name_does_not_hide_that_files_differ(tmp_pa
     assert set(source(tmp_path).schema) == {"who", "n"}
 
 
-def test_files_of_a_folder_may_order_their_columns_as_they_like(tmp_path):
+def test_files_of_a_folder_may_order_their_columns_as_they_like(tmp_path: Path) -> None:
     pq.write_table(pa.table({"who": [1], "ward": ["A"]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"ward": ["B"], "who": [2]}), tmp_path / "b.parquet")
     assert rows(source(tmp_path / "*.parquet"), "who", "ward") == [(1, "A"), (2, "B")]
 
 
-def test_the_name_of_a_folder_may_tell_a_column(tmp_path):
+def test_the_name_of_a_folder_may_tell_a_column(tmp_path: Path) -> None:
     for ward in "AB":
         (tmp_path / f"ward={ward}").mkdir()
         pq.write_table(pa.table({"who": [1]}), tmp_path / f"ward={ward}" / "part.parquet")
@@ -88,7 +90,7 @@ def test_the_name_of_a_folder_may_tell_a_column(tmp_path):
 EXPECTED = sorted([(1, "A", 1.5), (2, None, None), (None, "B", -2.0)], key=repr)
 
 
-def test_files_and_frames_give_the_same_rows(tmp_path):
+def test_files_and_frames_give_the_same_rows(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "t.parquet")
     (tmp_path / "parts" / "deep").mkdir(parents=True)
     pq.write_table(TABLE.slice(0, 1), tmp_path / "parts" / "a.parquet")
@@ -108,19 +110,19 @@ def test_files_and_frames_give_the_same_rows(tmp_path):
         source(ds.dataset(tmp_path / "t.parquet")),
         source(TABLE.to_pandas()),
         source(pl.from_arrow(TABLE)),
-        source(pl.from_arrow(TABLE).lazy()),
+        source(pl.from_arrow(TABLE).lazy()),  # type: ignore[union-attr]
     ]
     for one in opened:
         seen = [tuple(None if cell is None else cell for cell in row) for row in rows(one)]
         assert seen == EXPECTED, one
 
 
-def test_a_pandas_column_of_integers_with_gaps_stays_whole():
+def test_a_pandas_column_of_integers_with_gaps_stays_whole() -> None:
     frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "c": pd.Categorical(["u", None])})
     assert rows(source(frame)) == [(1, "u"), (None, None)]
 
 
-def test_columns_of_every_kind_have_one_of_seven_types():
+def test_columns_of_every_kind_have_one_of_seven_types() -> None:
     moment = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
     table = pa.table(
         {
@@ -159,7 +161,7 @@ def test_columns_of_every_kind_have_one_of_seven_types():
         private(opened).where(col("list") == 1)
 
 
-def test_infinite_and_ancient_dates_are_missing():
+def test_infinite_and_ancient_dates_are_missing() -> None:
     engine = DuckDB()
     engine._connection.execute(
         "CREATE TABLE t AS SELECT * FROM (VALUES ('infinity'::DATE), ('0044-03-15 (BC)'::DATE)) v(d)"
@@ -177,7 +179,7 @@ def test_infinite_and_ancient_dates_are_missing():
         assert {cell for row in rows(opened) for cell in row} == {None}
 
 
-def test_a_nan_counts_as_missing_although_the_file_does_not_count_it(tmp_path):
+def test_a_nan_counts_as_missing_although_the_file_does_not_count_it(tmp_path: Path) -> None:
     """Parquet leaves NaN out of a column's least and largest value, and DuckDB concludes that all rows lie between."""
     pq.write_table(pa.table({"x": [1.5, float("nan"), -2.0], "y": [2.0, 1.0, float("nan")]}), tmp_path / "t.parquet")
     relation = private(source(tmp_path / "t.parquet"))
@@ -192,7 +194,7 @@ def test_a_nan_counts_as_missing_although_the_file_does_not_count_it(tmp_path):
 CELLS = [("1", "A", "1.5"), ("2", None, "nan"), (None, "B", "-2.0")]
 
 
-def test_a_csv_file_has_text_in_every_cell_whatever_its_wrapping(tmp_path):
+def test_a_csv_file_has_text_in_every_cell_whatever_its_wrapping(tmp_path: Path) -> None:
     text = "who,ward,x\n1,A,1.5\n2,,nan\n,B,-2.0\n"
     (tmp_path / "t.csv").write_text(text)
     (tmp_path / "marked.csv").write_text("\ufeff" + text)
@@ -213,19 +215,19 @@ def test_a_csv_file_has_text_in_every_cell_whatever_its_wrapping(tmp_path):
 
 
 @pytest.mark.parametrize("separator", ["|", "^", ".", "$", "*", "]", "\\", " ", "¦", "→", "é", "\uff0c"])
-def test_any_character_can_separate(tmp_path, separator):
+def test_any_character_can_separate(tmp_path: Path, separator: str) -> None:
     (tmp_path / "t.csv").write_text(f'a{separator}b\n1{separator}2\n"3{separator}4"{separator}5\n', encoding="utf-8")
     assert rows(source(tmp_path / "t.csv", separator=separator)) == [("1", "2"), (f"3{separator}4", "5")]
 
 
-def test_a_line_ends_at_a_line_feed_or_a_carriage_return(tmp_path):
+def test_a_line_ends_at_a_line_feed_or_a_carriage_return(tmp_path: Path) -> None:
     """As the documentation says: cells that hold them need `multiline`."""
     (tmp_path / "t.csv").write_bytes(b'a,b\n1,"x\r2,3"\n4,5\r\n')
     assert sorted(a for a, _ in rows(source(tmp_path / "t.csv"))) == ["1", "2", "4"]
     assert ("1", "x\r2,3") in rows(source(tmp_path / "t.csv", multiline=True))
 
 
-def test_no_row_of_a_csv_changes_the_meaning_of_another(tmp_path):
+def test_no_row_of_a_csv_changes_the_meaning_of_another(tmp_path: Path) -> None:
     """Types, separator and header come from the question and the first line: a row more changes one row."""
     plain = [f"{k},2024-01-{k % 28 + 1:02d},{k}.5" for k in range(300)]
     odd = [
@@ -254,7 +256,7 @@ def test_no_row_of_a_csv_changes_the_meaning_of_another(tmp_path):
         "known": Rows(of=col("x").coalesce(0)),
     }
 
-    def sums(lines):
+    def sums(lines: Any) -> Any:
         (tmp_path / "t.csv").write_text("n,d,x\n" + "\n".join(lines) + "\n")
         question = Aggregation(private(source(tmp_path / "t.csv")), {}, values, bound=Unbounded())
         return np.array(answer(question).to_dict()[()])
@@ -284,13 +286,13 @@ BYTES += [
 ]
 
 
-def test_any_bytes_in_a_line_are_that_record_alone(tmp_path):
+def test_any_bytes_in_a_line_are_that_record_alone(tmp_path: Path) -> None:
     """One line more, whatever is in it and wherever it stands, is one record more or none."""
 
-    def draw_line():
+    def draw_line() -> Any:
         return b"".join(random.choices(BYTES, k=random.randrange(25)))
 
-    def count(lines, end):
+    def count(lines: Any, end: Any) -> Any:
         (tmp_path / "t.csv").write_bytes(b"\n".join([b"id,ward,days", *lines]) + end)
         return Counter(rows(source(tmp_path / "t.csv")))
 
@@ -302,12 +304,12 @@ def test_any_bytes_in_a_line_are_that_record_alone(tmp_path):
         assert (after - before).total() <= 1
 
 
-def test_an_open_quote_ends_with_its_line(tmp_path):
+def test_an_open_quote_ends_with_its_line(tmp_path: Path) -> None:
     """Neighbors: one person's line with an open quote changes that record alone, unless cells may hold line breaks."""
     lines = ["1,A,1", "2,B,1", '3,"C, or ""D""",1', "4,E,1"]
     path = tmp_path / "t.csv"
 
-    def cells(found, **options):
+    def cells(found: Any, **options: Any) -> Any:
         path.write_text("who,ward,x\n" + "\n".join(found) + "\n")
         return rows(source(path, **options))
 
@@ -322,7 +324,7 @@ def test_an_open_quote_ends_with_its_line(tmp_path):
     assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", multiline=True)
 
 
-def test_the_first_line_of_a_csv_names_every_column_once(tmp_path):
+def test_the_first_line_of_a_csv_names_every_column_once(tmp_path: Path) -> None:
     for head in ("a,b,a", "a,,b", "a,A"):
         (tmp_path / "t.csv").write_text(f"{head}\n1,2,3\n")
         assert "must name every column" in refused(DataError, tmp_path / "t.csv")
@@ -333,7 +335,7 @@ def test_the_first_line_of_a_csv_names_every_column_once(tmp_path):
     assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", separator=";")
 
 
-def test_a_row_that_is_no_text_does_not_count(tmp_path):
+def test_a_row_that_is_no_text_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"name,n\nANNA,1\n" + "SECRÉT,2\n".encode("latin-1") + b"BERTA,4\n")
     relation = private(source(tmp_path / "t.csv"))
     values = {"n": Clamped(col("n"), (0, 9), exponent=0)}
@@ -343,7 +345,7 @@ def test_a_row_that_is_no_text_does_not_count(tmp_path):
     assert total in {5, 7}  # a cell that nobody asks for may be anything
 
 
-def test_what_is_absent_or_broken_is_refused(tmp_path):
+def test_what_is_absent_or_broken_is_refused(tmp_path: Path) -> None:
     whole = tmp_path / "whole.parquet"
     pq.write_table(TABLE, whole)
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-20])
@@ -369,7 +371,7 @@ def test_what_is_absent_or_broken_is_refused(tmp_path):
     assert "only postgresql://, mariadb:// and sc://" in refused(InvalidParameter, "s3://bucket/key.parquet")
 
 
-def test_a_parquet_file_that_breaks_after_it_was_opened_fails_without_a_word_of_it(tmp_path):
+def test_a_parquet_file_that_breaks_after_it_was_opened_fails_without_a_word_of_it(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": ["SECRET"] * 10_000}), path, compression=None, use_dictionary=False)
     opened = source(path)
@@ -382,7 +384,7 @@ def test_a_parquet_file_that_breaks_after_it_was_opened_fails_without_a_word_of_
     assert caught.value.__context__ is None
 
 
-def test_frames_that_can_be_read_once_or_mix_time_zones_are_refused():
+def test_frames_that_can_be_read_once_or_mix_time_zones_are_refused() -> None:
     batches = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches())
     assert "only once" in refused(DataError, batches)
     east = dt.timezone(dt.timedelta(hours=8))
@@ -393,7 +395,7 @@ def test_frames_that_can_be_read_once_or_mix_time_zones_are_refused():
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
-def test_arrow_text_that_is_no_utf_8_is_refused_before_anything_is_asked(kind):
+def test_arrow_text_that_is_no_utf_8_is_refused_before_anything_is_asked(kind: Any) -> None:
     """One such row made questions fail after payment, and the engine answered nobody any more."""
     data = pa.array([b"fine", b"\xff\xfe"], pa.binary()).buffers()
     text = pa.StringArray.from_buffers(2, *data[1:])
@@ -407,7 +409,7 @@ def test_arrow_text_that_is_no_utf_8_is_refused_before_anything_is_asked(kind):
 
 
 @pytest.mark.parametrize("unit", ["s", "ms"])
-def test_moments_that_no_engine_can_count_are_refused_before_anything_is_asked(unit):
+def test_moments_that_no_engine_can_count_are_refused_before_anything_is_asked(unit: str) -> None:
     """One such row made every question about its column fail once it was paid for."""
     far = pa.table({"z": pa.array([0, 2**63 - 1], pa.timestamp(unit, tz="UTC"))})
     assert "beyond the year 290,000" in refused(DataError, far)
@@ -416,7 +418,7 @@ def test_moments_that_no_engine_can_count_are_refused_before_anything_is_asked(u
 
 
 class _Odd:
-    def __str__(self):
+    def __str__(self) -> NoReturn:
         raise ValueError
 
 
@@ -425,7 +427,7 @@ class _Odd:
     [(1, True), (1, dt.date(2024, 1, 1)), (dt.date(2024, 1, 1), 3), ("a", "\ud800"), ("a", _Odd())],
     ids=lambda value: ascii(value) if isinstance(value, (int, str)) else type(value).__name__,
 )
-def test_a_column_in_which_an_object_does_not_read_cannot_be_used(usual, odd):
+def test_a_column_in_which_an_object_does_not_read_cannot_be_used(usual: Any, odd: Any) -> None:
     """Questions about it would fail after payment, because of one row."""
     frame = pd.DataFrame({"a": pd.Series([usual] * 50 + [odd], dtype=object), "b": range(51)})
     opened = source(frame)
@@ -436,12 +438,12 @@ def test_a_column_in_which_an_object_does_not_read_cannot_be_used(usual, odd):
     assert len(rows(clean, "a")) == 50
 
 
-def test_a_column_of_mixed_objects_is_text_even_when_the_odd_one_is_rare():
+def test_a_column_of_mixed_objects_is_text_even_when_the_odd_one_is_rare() -> None:
     frame = pd.DataFrame({"a": pd.Series([1] * 5000 + ["x"], dtype=object)})
     assert source(frame).schema["a"] is Type.TEXT
 
 
-def test_a_moment_and_a_wall_clock_do_not_compare():
+def test_a_moment_and_a_wall_clock_do_not_compare() -> None:
     table = pa.table(
         {"z": pa.array([0], pa.timestamp("us", tz="UTC")), "w": pa.array([0], pa.timestamp("us")), "x": [1.0]}
     )
@@ -451,7 +453,7 @@ def test_a_moment_and_a_wall_clock_do_not_compare():
             relation.compute(c=expression)
 
 
-def test_a_frame_is_let_go_with_its_source():
+def test_a_frame_is_let_go_with_its_source() -> None:
     engine = DuckDB()
     opened = engine.frame(pd.DataFrame({"a": np.arange(3)}))
     assert rows(opened) == [(0,), (1,), (2,)]
@@ -462,14 +464,14 @@ def test_a_frame_is_let_go_with_its_source():
     assert rows(other) == [(1,)]
 
 
-def test_a_public_name_never_reaches_python_variables():
+def test_a_public_name_never_reaches_python_variables() -> None:
     secret = pa.table({"a": [42]})  # noqa: F841
     engine = DuckDB()
     with pytest.raises(duckdb.Error):
         engine._connection.sql("SELECT * FROM secret").fetchall()
 
 
-def test_an_engine_refuses_bad_settings():
+def test_an_engine_refuses_bad_settings() -> None:
     for settings in ({"memory_limit": "lots"}, {"memory_limit": 5}, {"threads": 0}, {"threads": 1.5}):
         with pytest.raises(InvalidParameter):
             DuckDB(**settings)
@@ -491,7 +493,7 @@ CREATE VIEW seen AS SELECT small, free FROM odd;
 
 
 @pytest.fixture
-def odd(connect_database):
+def odd(connect_database: Any) -> Any:
     with psycopg.connect(connect_database) as connection:
         connection.execute("DROP SCHEMA IF EXISTS strange CASCADE")
         connection.execute("CREATE SCHEMA strange")
@@ -500,7 +502,7 @@ def odd(connect_database):
     return connect_database
 
 
-def test_columns_of_postgresql_have_the_same_seven_types(odd):
+def test_columns_of_postgresql_have_the_same_seven_types(odd: Any) -> None:
     opened = source(odd, table="strange.odd")
     assert opened.skipped == ("tags", "data")
     expected = ["integer", "real", "integer", "real", "real", "text", "text", "text", "date", "timestamp", "instant"]
@@ -526,7 +528,7 @@ def test_columns_of_postgresql_have_the_same_seven_types(odd):
     assert rows(source(odd, table="strange.seen"), "small") == [(-1,), (1,), (None,)]
 
 
-def test_a_server_or_table_that_is_not_there_is_refused(odd):
+def test_a_server_or_table_that_is_not_there_is_refused(odd: Any) -> None:
     assert "no table 'strange.none'" in refused(DataError, odd, table="strange.none")
     assert "no table" in refused(DataError, odd, table='odd"; DROP TABLE odd; --')
     assert "needs table=" in refused(InvalidParameter, odd)
@@ -534,7 +536,7 @@ def test_a_server_or_table_that_is_not_there_is_refused(odd):
     assert rows(source(odd, table="strange.seen"), "small")
 
 
-def test_a_connection_lost_in_the_middle_can_be_tried_again(odd):
+def test_a_connection_lost_in_the_middle_can_be_tried_again(odd: Any) -> None:
     """The backend is ended while it works; the error is one that keeps a payment open, and the next try succeeds."""
     with psycopg.connect(odd, autocommit=True) as connection:
         connection.execute(
@@ -542,7 +544,7 @@ def test_a_connection_lost_in_the_middle_can_be_tried_again(odd):
         )
     slow, errors = source(odd, table="strange.slow"), []
 
-    def ask():
+    def ask() -> None:
         try:
             rows(slow)
         except Exception as error:  # noqa: BLE001
@@ -562,14 +564,14 @@ def test_a_connection_lost_in_the_middle_can_be_tried_again(odd):
     assert rows(source(odd, table="strange.seen"), "small")
 
 
-def test_nothing_is_written_to_a_server(odd):
+def test_nothing_is_written_to_a_server(odd: Any) -> None:
     opened = source(odd, table="strange.odd")
     with pytest.raises(DataError):
-        opened.engine._in_snapshot(lambda cursor: cursor.execute("DELETE FROM strange.odd"))
+        opened.engine._in_snapshot(lambda cursor: cursor.execute("DELETE FROM strange.odd"))  # type: ignore[attr-defined]
     assert len(rows(opened)) == 3
 
 
-def test_a_spark_frame_is_read_by_its_types(spark_session):
+def test_a_spark_frame_is_read_by_its_types(spark_session: Any) -> None:
     statement = """
         SELECT * FROM VALUES
           (1S, CAST('NaN' AS FLOAT), CAST(12 AS DECIMAL(30, 0)), 1.25BD, 'x', DATE'2024-02-29', ARRAY(1),

@@ -8,7 +8,7 @@ import pytest
 PATIENCE = 1500  # seconds for all of them, which take a few together: enough for a machine that is ten times slower
 
 
-def test_every_aggregate_by_two_keys_and_by_many_comes_back():
+def test_every_aggregate_by_two_keys_and_by_many_comes_back() -> None:
     """A covariance by two keys never did: its layers were written into each other beside the join of the keys."""
     with subprocess.Popen([sys.executable, "-m", "tests.connect.stalls"], stdout=subprocess.PIPE, text=True) as asked:
         try:

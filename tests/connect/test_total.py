@@ -1,6 +1,7 @@
 """No admitted expression raises for any row: constants are refused when built, and rows without a value are NULL."""
 
 from datetime import date, datetime
+from typing import Any
 
 import pytest
 
@@ -41,17 +42,17 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def extremes(place):
+def extremes(place: Any) -> Any:
     return private(place.load(SCHEMA, ROWS), person="id")
 
 
-def column_of(relation, expression):
+def column_of(relation: Any, expression: Any) -> list[Any]:
     keys = {"id": col("id"), "k": expression}
     found = answer(Aggregation(relation, keys, {"n": Rows()}, bound=Unbounded()))
     return [value for _, value in sorted(zip(*(column.tolist() for column in found.keys), strict=True))]
 
 
-def test_every_operator_has_limits_and_says_why_it_is_total():
+def test_every_operator_has_limits_and_says_why_it_is_total() -> None:
     assert set(LIMITS) == set(Operator)
     assert all(entry.total and 0 < entry.least <= entry.most for entry in LIMITS.values())
 
@@ -93,28 +94,28 @@ BEYOND = [
 
 
 @pytest.mark.parametrize("make", BEYOND)
-def test_a_constant_that_some_engine_could_not_take_is_refused_when_the_expression_is_built(make):
+def test_a_constant_that_some_engine_could_not_take_is_refused_when_the_expression_is_built(make: Any) -> None:
     with pytest.raises(InvalidParameter):
         make()
 
 
 @pytest.mark.parametrize("operator", AT_THE_EDGE)
-def test_constants_at_the_edge_of_their_range_raise_for_no_row(extremes, operator):
-    for make in AT_THE_EDGE[operator]:
+def test_constants_at_the_edge_of_their_range_raise_for_no_row(extremes: Any, operator: Any) -> None:
+    for make in AT_THE_EDGE[operator]:  # type: ignore[attr-defined]
         assert len(column_of(extremes, make())) == len(ROWS)
 
 
-def test_a_substring_reaches_as_far_as_any_text(extremes):
+def test_a_substring_reaches_as_far_as_any_text(extremes: Any) -> None:
     assert column_of(extremes, col("t").substring(1, MOST_PLACES)) == ["Alice", "", LONG, None, None, None]
 
 
-def test_bins_as_wide_as_they_may_be_are_right(extremes):
+def test_bins_as_wide_as_they_may_be_are_right(extremes: Any) -> None:
     found = column_of(extremes, col("i").bin(WIDEST_BIN, 7))
     expected = [None if i is None else i - (i - 7) % WIDEST_BIN for _, i, _, _ in ROWS]
     assert found == [None if e is None or e < -(2**63) else e for e in expected]
 
 
-def test_text_that_doubles_without_end_becomes_missing_and_not_an_error(extremes):
+def test_text_that_doubles_without_end_becomes_missing_and_not_an_error(extremes: Any) -> None:
     grown = extremes.compute(y=when(col("t") == "Alice", "a" * 10).else_(""))
     for _ in range(9):
         grown = grown.compute(y=col("y").concat(*[col("y")] * 7))
@@ -122,20 +123,20 @@ def test_text_that_doubles_without_end_becomes_missing_and_not_an_error(extremes
     assert column_of(extremes, col("t").concat(col("t")).length()) == [10, 0, None, None, None, None]
 
 
-def test_text_beyond_the_longest_is_missing_whoever_asks(extremes):
+def test_text_beyond_the_longest_is_missing_whoever_asks(extremes: Any) -> None:
     assert column_of(extremes, col("t").is_null()) == [False, False, False, True, True, True]
     kept = extremes.where(col("t").length() == LONGEST_TEXT)
     assert answer(Aggregation(kept, {}, {"n": Rows()}, bound=NormBound(1, {"n": 1}))).to_dict() == {(): (1,)}
 
 
 @pytest.mark.parametrize("pattern", ["%a%a%a%a%a%a%b", "%a_%a_%a_%a_%b", "%a%_a%_a%_a%c%", "a%a%a%a%a%a%_b"])
-def test_no_pattern_is_slow_on_a_text_made_for_it(extremes, pattern):
+def test_no_pattern_is_slow_on_a_text_made_for_it(extremes: Any, pattern: str) -> None:
     """A matcher that tries every way would take 2**18 to the power of four steps: it would never come back."""
     for test in (col("t").like(pattern), col("t").ilike(pattern)):
         assert column_of(extremes, test)[:3] == [False, False, False]
 
 
-def test_a_question_that_makes_too_many_texts_is_refused_before_it_is_sent(extremes):
+def test_a_question_that_makes_too_many_texts_is_refused_before_it_is_sent(extremes: Any) -> None:
     many = col("t").like("a")
     for _ in range(9):
         many = when(many | many, True).else_(False)
@@ -147,7 +148,7 @@ def test_a_question_that_makes_too_many_texts_is_refused_before_it_is_sent(extre
         Aggregation(extremes.where(many).compute(l=col("t").lower()), {}, {"n": Rows()}, bound=Unbounded())
 
 
-def test_a_product_that_follows_a_count_does_not_overflow_for_a_person_below_the_limit(extremes):
+def test_a_product_that_follows_a_count_does_not_overflow_for_a_person_below_the_limit(extremes: Any) -> None:
     """The value in full is 10**18 * 2**10: beyond 64 bits, which only rows that are not scaled down would reach."""
     wide = Clamped(when(col("id") == 0, 1e9).else_(-1e9), (-1e9, 1e9), exponent=0)
     bound = NormBound(1, {("n", "xx"): 4}, fraction=10)
@@ -155,7 +156,7 @@ def test_a_product_that_follows_a_count_does_not_overflow_for_a_person_below_the
     assert found.to_dict() == {(): (6 << 10, (6 * 10**18) << 10)}
 
 
-def test_dates_at_the_ends_of_their_range_have_parts_and_first_days(place):
+def test_dates_at_the_ends_of_their_range_have_parts_and_first_days(place: Any) -> None:
     schema = Schema({"id": Type.INTEGER, "d": Type.DATE, "w": Type.TIMESTAMP})
     ends = [(date(1, 1, 1), datetime(1, 1, 1)), (date(9999, 12, 31), datetime(9999, 12, 31, 23, 59, 59, 999999))]
     relation = private(place.load(schema, [(k, *pair) for k, pair in enumerate(ends)]))
@@ -167,6 +168,6 @@ def test_dates_at_the_ends_of_their_range_have_parts_and_first_days(place):
     assert column_of(relation, col("d").cast("timestamp").cast("date").cast("text")) == ["0001-01-01", "9999-12-31"]
 
 
-def test_the_page_of_functions_has_the_table_that_the_ranges_say():
+def test_the_page_of_functions_has_the_table_that_the_ranges_say() -> None:
     assert set(MEANINGS) == set(Operator)
     assert PAGE.read_text() == read_prose() + write_table(), "python -m tests.function_table writes it anew"

@@ -3,6 +3,7 @@
 import random
 import secrets
 from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -26,7 +27,7 @@ SCHEMA = Schema({"who": Type.INTEGER, "ward": Type.TEXT, "x": Type.INTEGER})
 WARDS = ["A", "B", "C", "D", None]
 
 
-def marked(persons=6, most=12):
+def marked(persons: Any = 6, most: Any = 12) -> list[Any]:
     """Rows whose value 2**k tells which row of the person it is: a sum tells exactly which rows were kept."""
     sizes = [random.randrange(1, most + 1) for _ in range(persons)]
     return [(who, random.choice(WARDS), 2**k) for who, size in enumerate(sizes) for k in range(size)]
@@ -43,14 +44,14 @@ BOUNDS = {
 }
 
 
-def kept(relation, bound, where=None, **values):
+def kept(relation: Any, bound: Any, where: Any = None, **values: Any) -> Any:
     values = values or {"n": Rows(), "x": MARK}
     chosen = relation if where is None else relation.where(where)
     return answer(Aggregation(chosen, {"ward": col("ward")}, values, bound=bound)).to_dict()
 
 
-def added(*tables):
-    total = defaultdict(lambda: (0, 0))
+def added(*tables: Any) -> dict[Any, Any]:
+    total: Any = defaultdict(lambda: (0, 0))
     for table in tables:
         for key, (n, x) in table.items():
             total[key] = (total[key][0] + n, total[key][1] + x)
@@ -58,7 +59,9 @@ def added(*tables):
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_a_person_keeps_as_much_as_the_limits_allow_and_the_rest_of_the_table_does_not_matter(place, name):
+def test_a_person_keeps_as_much_as_the_limits_allow_and_the_rest_of_the_table_does_not_matter(
+    place: Any, name: Any
+) -> None:
     rows = marked()
     relation = private(place.load(SCHEMA, rows), person="who")
     bound = Truncate(secrets.token_bytes(16), **BOUNDS[name])
@@ -88,7 +91,7 @@ def test_a_person_keeps_as_much_as_the_limits_allow_and_the_rest_of_the_table_do
     assert added(*singles, others) == added(kept(relation, bound))
 
 
-def test_the_same_key_keeps_the_same_rows_in_any_order(place):
+def test_the_same_key_keeps_the_same_rows_in_any_order(place: Any) -> None:
     rows = marked(12)
     bound = Truncate(secrets.token_bytes(16), groups=2, per_group=2)
     tables = [rows, random.sample(rows, len(rows))]
@@ -96,7 +99,7 @@ def test_the_same_key_keeps_the_same_rows_in_any_order(place):
     assert first == second
 
 
-def test_a_count_alone_is_cut_as_a_count_beside_a_sum_is(place):
+def test_a_count_alone_is_cut_as_a_count_beside_a_sum_is(place: Any) -> None:
     rows = marked(20)
     relation = private(place.load(SCHEMA, rows), person="who")
     bound = Truncate(secrets.token_bytes(16), groups=2, per_group=2)
@@ -105,12 +108,12 @@ def test_a_count_alone_is_cut_as_a_count_beside_a_sum_is(place):
     assert {key: n for key, (n, _) in alone.items()} == {key: n for key, (n, _) in beside.items()}
 
 
-def test_distinct_values_are_limited_for_each_person_and_the_rest_does_not_matter(place):
+def test_distinct_values_are_limited_for_each_person_and_the_rest_does_not_matter(place: Any) -> None:
     rows = [(who, ward, random.randrange(6)) for who in range(5) for ward in "AB" for _ in range(5)]
     relation, key = private(place.load(SCHEMA, rows), person="who"), secrets.token_bytes(16)
 
-    def distinct(where, at_most):
-        question = Distinct(relation.where(where), {"w": col("ward")}, of=col("x"), at_most=at_most, key=key)
+    def distinct(where: Any, at_most: Any) -> Any:
+        question = Distinct(relation.where(where), {"w": col("ward")}, of=col("x"), at_most=at_most, key=key)  # type: ignore[arg-type]
         return answer(question).to_dict()
 
     everyone = col("who") >= 0
@@ -122,14 +125,14 @@ def test_distinct_values_are_limited_for_each_person_and_the_rest_does_not_matte
     assert moved <= 2
 
 
-def test_without_persons_distinct_values_are_counted_in_full(place):
+def test_without_persons_distinct_values_are_counted_in_full(place: Any) -> None:
     rows = [(1, "A", 3), (1, "A", 3), (2, "A", 4), (3, None, None)]
     relation = private(place.load(SCHEMA, rows))
-    found = answer(Distinct(relation, {"w": col("ward")}, of=col("x"), at_most=1, key=bytes(16))).to_dict()
+    found = answer(Distinct(relation, {"w": col("ward")}, of=col("x"), at_most=1, key=bytes(16))).to_dict()  # type: ignore[arg-type]
     assert found == {("A",): (2,)}
 
 
-def test_every_group_of_a_person_is_equally_likely_to_stay(place):
+def test_every_group_of_a_person_is_equally_likely_to_stay(place: Any) -> None:
     """False alarms: 1e-9 for each engine (chi-square, 3 degrees of freedom, 4000 persons)."""
     rows = [(who, ward, 1) for who in range(4000) for ward in "ABCD"]
     relation = private(place.load(SCHEMA, rows), person="who")
@@ -142,7 +145,7 @@ def test_every_group_of_a_person_is_equally_likely_to_stay(place):
     assert stats.chisquare([n + 250 * sign for n, sign in zip(counts, (1, -1, 1, -1), strict=True)]).pvalue < 1e-9
 
 
-def test_another_key_keeps_other_groups():
+def test_another_key_keeps_other_groups() -> None:
     from tests.connect.places import DuckDBPlace
 
     rows = [(who, ward, random.randrange(2**20)) for who in range(200) for ward in "ABCD"]  # equal by chance: 1e-20
@@ -151,7 +154,7 @@ def test_another_key_keeps_other_groups():
     assert answers[0] != answers[1]
 
 
-def test_without_a_bound_nothing_is_cut(place):
+def test_without_a_bound_nothing_is_cut(place: Any) -> None:
     rows = marked(8)
     relation = private(place.load(SCHEMA, rows), person="who")
     assert added(kept(relation, Truncate(bytes(16)))) == added(kept(relation, Unbounded()))

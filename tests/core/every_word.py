@@ -1,11 +1,13 @@
 """One of each: the events, units, guarantees and errors that the laws of the core run on."""
 
+from typing import Any
+
 from mosha import events, guarantees
 from mosha.core import errors
 from mosha.core import unit as units
 
 
-def every_event():
+def every_event() -> list[Any]:
     gaussian, laplace = events.Gaussian(1.1), events.Laplace(2)
     return [
         events.NOTHING,
@@ -41,7 +43,7 @@ def every_event():
     ]
 
 
-def every_unit():
+def every_unit() -> Any:
     found = [
         units.Row(),
         units.Row(3),
@@ -56,10 +58,10 @@ def every_unit():
         units.Client(),
         units.Own(),
     ]
-    replaced = [units.Row(2, neighbors="replace-one"), units.Person("p", neighbors="replace-one")]
+    replaced = [units.Row(2, neighbors="replace-one"), units.Person("p", neighbors="replace-one")]  # type: ignore[arg-type]
     populated = [
         units.Member(of="patients"),
-        units.Member(of="patients", neighbors="replace-one"),
+        units.Member(of="patients", neighbors="replace-one"),  # type: ignore[arg-type]
         units.Person("pid", of="patients"),
         units.Person("patient_id", at_most=5, of="patients"),
         units.Person("pid", of="staff"),
@@ -73,13 +75,13 @@ def every_unit():
     return found + replaced + populated
 
 
-def every_guarantee():
+def every_guarantee() -> Any:
     levels = (0.0, 1e-9, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 12.0, 40.0, 800.0)
     found = [kind(x) for kind in (guarantees.Pure, guarantees.ZeroConcentrated, guarantees.Gaussian) for x in levels]
     return found + [guarantees.Approx(x, delta) for x in levels for delta in (0.0, 1e-200, 1e-9, 1e-3, 0.3, 0.9)]
 
 
-def every_error():
+def every_error() -> list[Any]:
     built = {
         "AccountFrozen": errors.AccountFrozen(account="visits", failures=3),
         "BudgetExceeded": errors.BudgetExceeded(account="visits", measure="epsilon", asked=1.0, used=0.5, limit=1.2),

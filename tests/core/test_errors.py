@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import pickle
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.core.every_word import every_error
 ERRORS = every_error()
 
 
-def test_the_tree_in_the_docstring_is_the_tree_in_the_code():
+def test_the_tree_in_the_docstring_is_the_tree_in_the_code() -> None:
     drawn = {line.split("── ")[1].split()[0] for line in errors.__doc__.splitlines() if "── " in line}
     defined = {
         name
@@ -26,7 +27,7 @@ def test_the_tree_in_the_docstring_is_the_tree_in_the_code():
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_an_error_is_a_sentence_for_people_and_json_for_programs(error):
+def test_an_error_is_a_sentence_for_people_and_json_for_programs(error: Any) -> None:
     assert isinstance(error, errors.MoshaError)
     described = json.loads(json.dumps(error.to_dict()))
     assert described["error"] == type(error).__name__
@@ -35,18 +36,18 @@ def test_an_error_is_a_sentence_for_people_and_json_for_programs(error):
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_an_error_comes_back_from_another_process_as_it_was(error):
+def test_an_error_comes_back_from_another_process_as_it_was(error: Any) -> None:
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(twin) is type(error)
         assert twin.to_dict() == error.to_dict()
 
 
-def test_a_wrong_argument_is_also_a_value_error_and_a_missing_extra_an_import_error():
+def test_a_wrong_argument_is_also_a_value_error_and_a_missing_extra_an_import_error() -> None:
     assert issubclass(errors.InvalidParameter, ValueError)
     assert issubclass(errors.MissingExtra, ImportError)
 
 
-def test_a_refusal_says_asked_spent_and_limit_and_that_nothing_was_spent():
+def test_a_refusal_says_asked_spent_and_limit_and_that_nothing_was_spent() -> None:
     refusal = errors.BudgetExceeded(account="visits", measure="epsilon", asked=1.0, used=0.5, limit=1.2)
     assert str(refusal) == (
         "account 'visits' cannot pay: this release would bring epsilon to 1.5 of 1.2 (0.5 is spent). "
@@ -55,14 +56,14 @@ def test_a_refusal_says_asked_spent_and_limit_and_that_nothing_was_spent():
     assert (refusal.asked, refusal.used, refusal.limit) == (1.0, 0.5, 1.2)
 
 
-def test_what_others_hang_on_an_error_is_not_told():
+def test_what_others_hang_on_an_error_is_not_told() -> None:
     error = errors.DataError("what went wrong.")
-    error._hung_on = "by another program"
+    error._hung_on = "by another program"  # type: ignore[attr-defined]
     error.add_note("and a note")
     assert error.to_dict() == {"error": "DataError", "code": "data_error", "message": "what went wrong."}
 
 
-def test_a_notebook_shows_the_lines_of_the_reader_and_the_sentence_alone(monkeypatch):
+def test_a_notebook_shows_the_lines_of_the_reader_and_the_sentence_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MoshaError) as caught:
         mosha.Person("who", at_most=-1)
     shown = "\n".join(caught.value._render_traceback_())

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from typing import Any
 
 import mpmath
 import pytest
@@ -24,18 +25,18 @@ some_guarantee = st.one_of(
 )
 
 
-def test_everything_implies_itself():
+def test_everything_implies_itself() -> None:
     assert all(a <= a and a >= a and not a < a for a in GUARANTEES)
 
 
-def test_implication_is_transitive_on_all_triples():
+def test_implication_is_transitive_on_all_triples() -> None:
     implied = {a: [b for b in GUARANTEES if a <= b] for a in GUARANTEES}
     for a in GUARANTEES:
         for b in implied[a]:
             assert set(implied[b]) <= set(implied[a])
 
 
-def relaxed(guarantee):
+def relaxed(guarantee: Any) -> Any:
     """The same promise, weakened by far more than rounding."""
     scale = 1 + 1e-6
     if isinstance(guarantee, Approx):
@@ -44,12 +45,12 @@ def relaxed(guarantee):
 
 
 @given(some_guarantee, some_guarantee, some_guarantee)
-def test_implication_is_transitive_up_to_rounding(a, b, c):
+def test_implication_is_transitive_up_to_rounding(a: Any, b: Any, c: Any) -> None:
     if a <= b <= c:
         assert a <= relaxed(c)
 
 
-def test_two_that_imply_each_other_are_one_promise():
+def test_two_that_imply_each_other_are_one_promise() -> None:
     for a, b in itertools.combinations(GUARANTEES, 2):
         if a <= b <= a:
             same_pure = {type(a), type(b)} == {Pure, Approx} and a.epsilon == b.epsilon
@@ -57,38 +58,38 @@ def test_two_that_imply_each_other_are_one_promise():
             assert a == b or same_pure or nothing_leaks
 
 
-def test_the_four_comparisons_agree():
+def test_the_four_comparisons_agree() -> None:
     for a, b in itertools.product(GUARANTEES[::3], repeat=2):
         assert (a <= b) == (b >= a)
         assert (a < b) == (b > a) == (a <= b and not b <= a)
 
 
-def test_a_larger_number_is_a_weaker_promise():
+def test_a_larger_number_is_a_weaker_promise() -> None:
     for kind in (Pure, ZeroConcentrated, Gaussian):
         assert kind(1) < kind(2)
     assert Approx(1, 1e-9) < Approx(1, 1e-6) < Approx(2, 1e-6)
 
 
-def test_some_guarantees_are_not_comparable():
+def test_some_guarantees_are_not_comparable() -> None:
     assert not Approx(1, 1e-6) <= Approx(2, 1e-9)
     assert not Approx(2, 1e-9) <= Approx(1, 1e-6)
     assert not Approx(0.1, 1e-9) <= ZeroConcentrated(100)
     assert not ZeroConcentrated(0.1) <= Gaussian(100)
 
 
-def response_delta(budget, epsilon):
+def response_delta(budget: Any, epsilon: Any) -> Any:
     """The exact delta of randomized response, the worst pure mechanism."""
     p = 1 / (1 + mpmath.exp(-budget))
     return max(0, p - mpmath.exp(epsilon) * (1 - p))
 
 
-def gaussian_delta(mu, epsilon):
+def gaussian_delta(mu: Any, epsilon: Any) -> Any:
     """The exact delta of the Gaussian mechanism."""
     normal = lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2
     return normal(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
 
 
-def response_divergence(budget, order):
+def response_divergence(budget: Any, order: Any) -> Any:
     """Rényi divergence of randomized response."""
     p = 1 / (1 + mpmath.exp(-budget))
     q = 1 - p
@@ -100,7 +101,7 @@ PURE = [1e-6, 0.1, 1.0, 3.0, 12.0, 30.0]
 
 @pytest.mark.parametrize("budget", PURE)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
-def test_pure_implies_approximate_exactly_where_randomized_response_does(budget, share):
+def test_pure_implies_approximate_exactly_where_randomized_response_does(budget: Any, share: float) -> None:
     with mpmath.workdps(60):
         delta = float(response_delta(mpmath.mpf(budget), mpmath.mpf(budget * share)))
     assert Pure(budget) <= Approx(budget * share, min(delta * (1 + 1e-9), 1 - 2**-53))
@@ -108,7 +109,7 @@ def test_pure_implies_approximate_exactly_where_randomized_response_does(budget,
 
 
 @pytest.mark.parametrize("budget", PURE)
-def test_pure_implies_concentrated_exactly_where_randomized_response_does(budget):
+def test_pure_implies_concentrated_exactly_where_randomized_response_does(budget: Any) -> None:
     with mpmath.workdps(60):
         ratios = [
             response_divergence(mpmath.mpf(budget), order) / order
@@ -119,12 +120,12 @@ def test_pure_implies_concentrated_exactly_where_randomized_response_does(budget
     assert not Pure(budget) <= ZeroConcentrated(worst * (1 - 1e-6))
 
 
-def test_pure_implies_concentrated_with_half_the_square():
+def test_pure_implies_concentrated_with_half_the_square() -> None:
     assert all(Pure(x) <= ZeroConcentrated(x * x / 2) for x in PURE)
 
 
 @pytest.mark.parametrize("budget", PURE)
-def test_pure_implies_gaussian_exactly_where_the_trade_off_curves_say_so(budget):
+def test_pure_implies_gaussian_exactly_where_the_trade_off_curves_say_so(budget: Any) -> None:
     with mpmath.workdps(60):
         corner = 1 / (1 + mpmath.exp(budget))
         mu = float(2 * mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * corner))
@@ -139,7 +140,7 @@ def test_pure_implies_gaussian_exactly_where_the_trade_off_curves_say_so(budget)
 
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize("deviations", [0.0, 0.5, 3.0, 9.0, 30.0])
-def test_gaussian_implies_approximate_exactly_where_its_mechanism_does(mu, deviations):
+def test_gaussian_implies_approximate_exactly_where_its_mechanism_does(mu: float, deviations: float) -> None:
     epsilon = mu * mu / 2 + deviations * mu
     with mpmath.workdps(250):
         delta = float(gaussian_delta(mpmath.mpf(mu), mpmath.mpf(epsilon)))
@@ -148,28 +149,28 @@ def test_gaussian_implies_approximate_exactly_where_its_mechanism_does(mu, devia
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(30.0, 720.0), (30.0, 1350.0), (1e-3, 0.037), (1e-9, 1.0), (300.0, 5e4)])
-def test_gaussian_never_implies_less_than_its_delta_where_tails_vanish(mu, epsilon):
+def test_gaussian_never_implies_less_than_its_delta_where_tails_vanish(mu: float, epsilon: float) -> None:
     with mpmath.workdps(1000):
         delta = float(gaussian_delta(mpmath.mpf(mu), mpmath.mpf(epsilon)))
     assert not Gaussian(mu) <= Approx(epsilon, delta * (1 - 1e-9))
     assert Gaussian(mu) <= Approx(epsilon, max(3 * delta, 1e-299))
 
 
-def test_gaussian_noise_is_never_pure_however_large_epsilon_is():
+def test_gaussian_noise_is_never_pure_however_large_epsilon_is() -> None:
     """A tail that rounds to zero once made Gaussian(1) imply Approx(10, 0)."""
     for mu, epsilon in itertools.product((1e-6, 0.1, 1.0, 10.0), (0.0, 1.0, 10.0, 1e3, 1e9, 1e300)):
         assert not Gaussian(mu) <= Approx(epsilon, 0)
         assert not Gaussian(mu) <= Pure(epsilon)
 
 
-def test_gaussian_implies_concentrated_with_half_the_square():
+def test_gaussian_implies_concentrated_with_half_the_square() -> None:
     assert Gaussian(1) <= ZeroConcentrated(0.5)
     assert not Gaussian(1) <= ZeroConcentrated(math.nextafter(0.5, 0))
 
 
 @pytest.mark.parametrize("rho", [1e-6, 0.01, 0.5, 8.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2, 0.5])
-def test_concentrated_never_claims_more_than_the_gaussian_mechanism_keeps(rho, delta):
+def test_concentrated_never_claims_more_than_the_gaussian_mechanism_keeps(rho: float, delta: float) -> None:
     epsilon = rho + 2 * math.sqrt(rho * math.log(1 / delta))
     assert ZeroConcentrated(rho) <= Approx(epsilon * (1 + 1e-12), delta)
     assert not ZeroConcentrated(rho) <= Approx(epsilon * (1 - 1e-12), delta)
@@ -178,14 +179,14 @@ def test_concentrated_never_claims_more_than_the_gaussian_mechanism_keeps(rho, d
 
 
 @pytest.mark.parametrize("kind", [Pure, ZeroConcentrated, Gaussian])
-def test_huge_and_tiny_numbers_do_not_break_the_order(kind):
+def test_huge_and_tiny_numbers_do_not_break_the_order(kind: Any) -> None:
     for a, b in itertools.product([kind(x) for x in (5e-324, 1e-200, 1e200, 1.7e308)], GUARANTEES):
         assert (a <= b) in {True, False}
         assert (b <= a) in {True, False}
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES[::5], ids=str)
-def test_a_guarantee_survives_json(guarantee):
+def test_a_guarantee_survives_json(guarantee: Any) -> None:
     assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
 
 
@@ -197,7 +198,7 @@ def test_a_guarantee_survives_json(guarantee):
         lambda: Pure(math.inf),
         lambda: Approx(1, 1),
         lambda: Approx(1, -1e-9),
-        lambda: Approx("1", 0.1),
+        lambda: Approx("1", 0.1),  # type: ignore[arg-type]
         lambda: ZeroConcentrated(-1),
         lambda: Gaussian(True),
         lambda: Guarantee.from_dict({}),
@@ -206,11 +207,11 @@ def test_a_guarantee_survives_json(guarantee):
         lambda: Guarantee.from_dict({"guarantee": "Pure", "epsilon": 1, "surprise": 2}),
     ],
 )
-def test_a_promise_that_makes_no_sense_is_refused(make):
+def test_a_promise_that_makes_no_sense_is_refused(make: Any) -> None:
     with pytest.raises(InvalidParameter):
         make()
 
 
-def test_a_guarantee_does_not_compare_with_a_number():
+def test_a_guarantee_does_not_compare_with_a_number() -> None:
     with pytest.raises(TypeError):
         assert Pure(1) <= 1

@@ -1,5 +1,7 @@
 """An event that is priced for one kind of neighbors is refused where the unit has the other."""
 
+from typing import Any
+
 import pytest
 
 import mosha
@@ -20,7 +22,7 @@ SUITED = {
     ("event", "suited"), SUITED.items(), ids=lambda part: None if isinstance(part, set) else repr(part)
 )
 @pytest.mark.parametrize("neighbors", list(Neighbors))
-def test_the_door_admits_an_event_for_its_own_neighbors_only(event, suited, neighbors):
+def test_the_door_admits_an_event_for_its_own_neighbors_only(event: Any, suited: Any, neighbors: Any) -> None:
     assert event.suits(neighbors) is (neighbors in suited)
     unit = mosha.Row(neighbors=neighbors)
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=100, delta=1e-3)
@@ -33,7 +35,7 @@ def test_the_door_admits_an_event_for_its_own_neighbors_only(event, suited, neig
         assert account.spent == 0
 
 
-def test_the_door_takes_no_generator_that_can_be_made_again():
+def test_the_door_takes_no_generator_that_can_be_made_again() -> None:
     unit = mosha.Row()
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=1)
     measurement = mosha.Measurement(unit=unit, event=Laplace(2), step=lambda state, data, ask, rng: (0, state))

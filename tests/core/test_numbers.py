@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +18,14 @@ NOT_FINITE = [math.nan, math.inf, -math.inf, np.float32("nan"), np.float64("inf"
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("bad", NO_NUMBERS + NOT_FINITE, ids=lambda bad: repr(bad)[:15])
-def test_what_is_not_a_finite_number_is_refused_and_the_message_names_it(check, bad):
+def test_what_is_not_a_finite_number_is_refused_and_the_message_names_it(check: Any, bad: Any) -> None:
     with pytest.raises(InvalidParameter, match="epsilon must be"):
         check("epsilon", bad)
 
 
 @pytest.mark.parametrize("good", [0.5, Fraction(1, 2), np.float32(0.5), np.float64(0.5)], ids=repr)
 @pytest.mark.parametrize("check", CHECKS)
-def test_every_kind_of_real_number_becomes_a_float(check, good):
+def test_every_kind_of_real_number_becomes_a_float(check: Any, good: Any) -> None:
     checked = check("epsilon", good)
     assert type(checked) is float
     assert checked == 0.5
@@ -41,7 +42,7 @@ def test_every_kind_of_real_number_becomes_a_float(check, good):
         (number.positive_integer, [1, 10**30, np.int64(3), np.uint8(3)], [0, -1, np.int64(0)]),
     ],
 )
-def test_the_edges_are_where_they_are_said_to_be(check, inside, outside):
+def test_the_edges_are_where_they_are_said_to_be(check: Any, inside: Any, outside: Any) -> None:
     for value in inside:
         assert check("x", value) == value
     for value in outside:
@@ -52,6 +53,6 @@ def test_the_edges_are_where_they_are_said_to_be(check, inside, outside):
 @pytest.mark.parametrize(
     "bad", [*NO_NUMBERS, 1.0, 2.5, math.nan, Fraction(4, 2), np.float64(2)], ids=lambda b: repr(b)[:15]
 )
-def test_a_whole_number_is_never_rounded_from_another(bad):
+def test_a_whole_number_is_never_rounded_from_another(bad: Any) -> None:
     with pytest.raises(InvalidParameter, match="whole number"):
         number.positive_integer("horizon", bad)

@@ -4,6 +4,9 @@ import json
 import logging
 import stat
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +17,7 @@ from tests.core.test_door import Purse, breaking
 
 
 @pytest.fixture(autouse=True)
-def _quiet(monkeypatch):
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nobody listens before a test, nor after it; a server that ran in this process names a log of its own."""
     monkeypatch.delenv(private_log.VARIABLE, raising=False)
     logger = logging.getLogger(private_log.NAME)
@@ -30,13 +33,13 @@ def _quiet(monkeypatch):
     private_log._kept.update(kept)
 
 
-def fail(words="row 17 is Alice's"):
+def fail(words: str = "row 17 is Alice's") -> Any:
     with pytest.raises(errors.StepFailed) as told:
         Purse().open(breaking(ValueError(words))).step(["data"])
     return told.value
 
 
-def test_the_reason_goes_to_the_file_and_not_into_the_error(tmp_path):
+def test_the_reason_goes_to_the_file_and_not_into_the_error(tmp_path: Path) -> None:
     place = tmp_path / "private.log"
     keep_private_log(place)
     keep_private_log(place)  # once is enough
@@ -51,11 +54,11 @@ def test_the_reason_goes_to_the_file_and_not_into_the_error(tmp_path):
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
-def test_it_is_silent_by_default_and_nothing_reaches_the_loggers_above(capsys):
+def test_it_is_silent_by_default_and_nothing_reaches_the_loggers_above(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither the screen nor a handler of the root, which a program may have pointed anywhere."""
-    heard = []
+    heard: list[Any] = []
     above = logging.Handler()
-    above.emit = heard.append
+    above.emit = heard.append  # type: ignore[assignment]
     logging.getLogger().addHandler(above)
     try:
         fail()
@@ -66,7 +69,7 @@ def test_it_is_silent_by_default_and_nothing_reaches_the_loggers_above(capsys):
     assert heard == []
 
 
-def test_it_stays_silent_after_a_program_took_all_handlers_away(capsys):
+def test_it_stays_silent_after_a_program_took_all_handlers_away(capsys: pytest.CaptureFixture[str]) -> None:
     """A logger without a handler writes warnings to the screen, and these quote rows."""
     fail()
     logging.getLogger(private_log.NAME).handlers.clear()
@@ -75,13 +78,13 @@ def test_it_stays_silent_after_a_program_took_all_handlers_away(capsys):
     assert "Alice" not in said.out + said.err
 
 
-def test_a_variable_names_the_file(tmp_path, monkeypatch):
+def test_a_variable_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOSHA_PRIVATE_LOG", str(tmp_path / "named.log"))
     fail()
     assert "Alice" in (tmp_path / "named.log").read_text()
 
 
-def test_a_file_that_others_can_read_is_refused(tmp_path):
+def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "open.log"
     place.touch(0o644)
     place.chmod(0o644)
@@ -93,6 +96,6 @@ def test_a_file_that_others_can_read_is_refused(tmp_path):
             keep_private_log(wrong)
 
 
-def test_a_log_that_cannot_be_written_changes_no_answer(monkeypatch, tmp_path):
+def test_a_log_that_cannot_be_written_changes_no_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MOSHA_PRIVATE_LOG", str(tmp_path / "no" / "folder.log"))
     assert "failed on the private side" in str(fail())

@@ -4,7 +4,9 @@ import ast
 import json
 import pickle
 import string
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ FOLDERS = sorted(file.stem for file in (SOURCE / "sentences").glob("*.toml"))
 RESERVED = {"parameter", "account", "spent"}
 
 
-def find_fault(name, entry):
+def find_fault(name: Any, entry: Any) -> str | None:
     """What is wrong with a sentence; None for a good one."""
     if set(entry) != set(LANGUAGES):
         return "a language is missing, or there is one too many"
@@ -35,11 +37,11 @@ def find_fault(name, entry):
     return None
 
 
-def fields_of(template):
+def fields_of(template: Any) -> set[Any]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
 
 
-def raised_codes():
+def raised_codes() -> Iterator[tuple[Any, ...]]:
     """Each call whose first argument is a literal code: the code and the names of its keywords, or None for `**`."""
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -48,7 +50,7 @@ def raised_codes():
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
                 if (
                     is_code(code)
-                    and code.split(".")[0] in FOLDERS
+                    and code.split(".")[0] in FOLDERS  # type: ignore[arg-type, operator, union-attr]
                     and (name[:1].isupper() or name in {"say", "phrase", "make_note"})
                 ):
                     named = [keyword.arg for keyword in node.keywords]
@@ -56,7 +58,7 @@ def raised_codes():
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_sentence_stands_in_every_language_with_the_same_fields(folder):
+def test_a_sentence_stands_in_every_language_with_the_same_fields(folder: Any) -> None:
     faults = {name: find_fault(name, entry) for name, entry in templates(folder).items()}
     assert {name: fault for name, fault in faults.items() if fault} == {}
 
@@ -70,12 +72,12 @@ def test_a_sentence_stands_in_every_language_with_the_same_fields(folder):
         ("a", {"en": "No. Nothing was spent.", "zh": "否。"}),
     ],
 )
-def test_a_sentence_with_a_fault_is_found(name, entry):
+def test_a_sentence_with_a_fault_is_found(name: str, entry: Any) -> None:
     assert find_fault(name, entry)
     assert find_fault("a", {"en": "{n} rows.", "zh": "{n} 行。"}) is None
 
 
-def test_every_code_that_is_raised_has_a_sentence_whose_fields_are_given():
+def test_every_code_that_is_raised_has_a_sentence_whose_fields_are_given() -> None:
     found = list(raised_codes())
     assert len(found) > 40
     problems = []
@@ -94,7 +96,7 @@ def test_every_code_that_is_raised_has_a_sentence_whose_fields_are_given():
     assert not problems, "\n".join(problems)
 
 
-def test_a_sentence_follows_the_language_that_was_chosen(monkeypatch):
+def test_a_sentence_follows_the_language_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     error = InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0, spent="nothing")
     assert str(error) == "epsilon must be above zero, not -1. Nothing was spent."
     monkeypatch.setenv("MOSHA_LANG", "zh_CN.UTF-8")
@@ -106,7 +108,7 @@ def test_a_sentence_follows_the_language_that_was_chosen(monkeypatch):
         mosha.set_language(None)
 
 
-def test_a_phrase_in_a_sentence_follows_its_language_and_survives_other_processes():
+def test_a_phrase_in_a_sentence_follows_its_language_and_survives_other_processes() -> None:
     unit = mosha.Person("pid").phrase()
     assert unit == "one person (all rows of one 'pid') is added or removed"
     error = InvalidParameter("core.price_for_other_neighbors", measurement="m", unit=unit)
@@ -116,7 +118,7 @@ def test_a_phrase_in_a_sentence_follows_its_language_and_survives_other_processe
     assert json.loads(json.dumps(error.to_dict()))["unit"] == unit
 
 
-def test_what_was_spent_closes_the_sentence_and_can_change():
+def test_what_was_spent_closes_the_sentence_and_can_change() -> None:
     error = StepFailed("core.step_failed", step=1, measurement="count")
     assert "paid" not in str(error)
     error.spent = "paid"
@@ -124,31 +126,31 @@ def test_what_was_spent_closes_the_sentence_and_can_change():
     assert error.to_dict()["spent"] == "paid"
 
 
-def test_a_sentence_that_is_missing_or_lacks_a_field_is_its_code_and_no_error():
+def test_a_sentence_that_is_missing_or_lacks_a_field_is_its_code_and_no_error() -> None:
     assert say("core.no_such_sentence", x=1) == "core.no_such_sentence: x=1"
     assert say("core.not_positive", parameter="epsilon").startswith("core.not_positive")
     assert say("core.own_price", kind="{parameter.__class__}", budget=["a"]).startswith("this {parameter.__class__}")
 
 
-def test_lists_are_joined_as_each_language_does():
+def test_lists_are_joined_as_each_language_does() -> None:
     assert say("core.unknown_option", "en", parameter="x", options=["a", "b", "c"]) == "x must be a, b or c."
     assert say("core.unknown_option", "zh", parameter="x", options=["a", "b", "c"]) == "x 只能是 a、b 或 c。"
     assert say("core.unknown_option", "en", parameter="x", options=["a"]) == "x must be a."
 
 
-def test_an_argument_that_was_renamed_is_taken_by_both_names_and_not_by_both_at_once():
+def test_an_argument_that_was_renamed_is_taken_by_both_names_and_not_by_both_at_once() -> None:
     @renamed_argument(n="population")
-    def count(*, population):
+    def count(*, population: Any) -> Any:
         return population
 
     with pytest.warns(DeprecationWarning, match="'population'"):
-        assert count(n=3) == 3
+        assert count(n=3) == 3  # type: ignore[call-arg]
     with pytest.raises(InvalidParameter) as refusal:
-        count(n=3, population=3)
+        count(n=3, population=3)  # type: ignore[call-arg]
     assert refusal.value.code == "core.both_names"
 
 
-def test_an_option_is_one_of_its_words_or_an_old_spelling():
+def test_an_option_is_one_of_its_words_or_an_old_spelling() -> None:
     assert choose("sampling", "poisson", ["poisson", "fixed_size"]) == "poisson"
     with pytest.warns(DeprecationWarning, match="fixed_size"):
         assert (
@@ -160,6 +162,6 @@ def test_an_option_is_one_of_its_words_or_an_old_spelling():
     assert str(refusal.value) == "sampling must be 'poisson' or 'fixed_size'."
 
 
-def test_templates_name_fields_and_nothing_inside_of_them():
+def test_templates_name_fields_and_nothing_inside_of_them() -> None:
     assert phrase("core.closing_nothing") == "Nothing was spent."
     assert language.read_language("") == "en"

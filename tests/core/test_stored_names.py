@@ -1,6 +1,8 @@
 """Units that were renamed: books, keys and policies from before mean the same."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ BEFORE = {
         '{"unit": "Event", "neighbours": "add-remove"}',
         ("9ca3c20ba56e6cac", "c33a69da6e2ab35e", "c6e6cdb11e1e49f2"),
     ),
-    mosha.Reading(neighbors="replace-one"): (
+    mosha.Reading(neighbors="replace-one"): (  # type: ignore[arg-type]
         '{"unit": "Event", "neighbours": "replace-one"}',
         ("ebccb801e4d7f881", "fb15858e5f019914", "59d13327d6352048"),
     ),
@@ -42,7 +44,7 @@ BEFORE = {
         '{"unit": "Window", "neighbours": "add-remove", "column": "who", "steps": 4}',
         ("5e3b8dc17da547cb", "1916115d222b5d3c", "27b611e3206f7a96"),
     ),
-    mosha.Row(2, neighbors="replace-one"): (
+    mosha.Row(2, neighbors="replace-one"): (  # type: ignore[arg-type]
         '{"unit": "Row", "neighbours": "replace-one", "at_most": 2}',
         ("c5e522aecb5eebf0", "42a6ab8e7f95b766", "ba46f8911da3cf00"),
     ),
@@ -50,47 +52,47 @@ BEFORE = {
 
 
 @pytest.mark.parametrize("unit", BEFORE, ids=repr)
-def test_a_unit_is_stored_and_read_as_before(unit):
+def test_a_unit_is_stored_and_read_as_before(unit: Any) -> None:
     stored, _ = BEFORE[unit]
     assert json.dumps(unit.to_dict()) == stored
     assert Unit.from_dict(json.loads(stored)) == unit
 
 
 @pytest.mark.parametrize("unit", BEFORE, ids=repr)
-def test_the_fingerprints_of_questions_are_those_from_before(unit):
+def test_the_fingerprints_of_questions_are_those_from_before(unit: Any) -> None:
     _, begin = BEFORE[unit]
     seen = fingerprint_of_plan(unit), fingerprint_of_statistic("count", unit), fingerprint_of_synthesis(unit)
     assert tuple(each[:16] for each in seen) == begin
 
 
-def test_a_question_about_a_synthetic_table_is_the_one_from_before():
+def test_a_question_about_a_synthetic_table_is_the_one_from_before() -> None:
     table = mosha.protect({"who": [1, 2, 3], "x": [1, 2, 3]}, unit=mosha.Person("who", at_most=2))
     cells = {"a": np.arange(3), "b": (1.5, np.float64(2.5), np.int64(3))}
     seen = fingerprint_of_synthesis(table.relation, table.unit, cells, Laplace(2), [None, True, "x"], np.ones((2, 2)))
     assert seen[:16] == "678aa6d9d4af97f4"
 
 
-def test_synthetic_tables_of_two_databases_are_two_questions():
+def test_synthetic_tables_of_two_databases_are_two_questions() -> None:
     """Their tables have one name: once, a key that paid for one was given the synthetic table of the other."""
     first, second = (ServerTable(PostgreSQL(""), (), (), ("public", "visits"), name) for name in ("1/a", "2/a"))
     assert first.origin_name == second.origin_name
     assert fingerprint_of_synthesis(first) != fingerprint_of_synthesis(second)
 
 
-def test_a_stream_that_was_begun_before_is_the_same_question():
+def test_a_stream_that_was_begun_before_is_the_same_question() -> None:
     counter = streams.counter(unit=mosha.Reading(), horizon=96, rho=0.5)
     bell = streams.alarm(unit=mosha.Reading(), threshold=5, alarms=1, horizon=9, rho=0.5)
     assert (counter.question[:16], bell.question[:16]) == ("45c94b2c3acacef3", "592ea6a799dcdfa6")
 
 
-def test_questions_are_written_with_the_names_that_books_have(monkeypatch):
+def test_questions_are_written_with_the_names_that_books_have(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, trainings, trees, clusters and survival curves had the unit's new name in their question.
 
     A key that paid for one before was told that it had paid for something else. (Banded noise takes long to plan.)
     """
     written = []
 
-    def write(described, of):
+    def write(described: Any, of: Any) -> Any:
         if not is_storing():
             written.append(of)
         return describe_fields(described, of)
@@ -107,13 +109,13 @@ def test_questions_are_written_with_the_names_that_books_have(monkeypatch):
     assert written  # whoever writes a unit is heard
 
 
-def test_a_checkpoint_from_before_is_one_of_the_same_plan():
+def test_a_checkpoint_from_before_is_one_of_the_same_plan() -> None:
     plan = learning.DPSGD(steps=10, clip=1.0, rate=0.1, noise_multiplier=1.0)
     assert "unit=Example(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>)" in write_as_stored(plan)
 
 
 @pytest.mark.parametrize("read", [from_dict, Unit.from_dict])
-def test_the_old_and_the_new_name_together_are_refused(read):
+def test_the_old_and_the_new_name_together_are_refused(read: Any) -> None:
     stored = (Laplace(2).sample(0.5) if read is from_dict else mosha.Row()).to_dict()
     assert stored["neighbours"] == "add-remove"
     assert read(stored)
@@ -121,24 +123,24 @@ def test_the_old_and_the_new_name_together_are_refused(read):
         read({**stored, "neighbors": "replace-one"})
 
 
-def test_the_new_name_is_read_as_well():
+def test_the_new_name_is_read_as_well() -> None:
     assert Unit.from_dict({"unit": "Reading"}) == mosha.Reading()
     assert Unit.from_dict({"unit": "Own"}) == mosha.Own()
 
 
-def test_people_meet_the_new_name():
+def test_people_meet_the_new_name() -> None:
     assert mosha.Reading().summarize() == "Reading()"
     assert repr(mosha.Own()) == "Own(neighbors=<Neighbors.REPLACE_ONE: 'replace-one'>)"
 
 
 @pytest.mark.parametrize(("old", "new"), [("Event", "Reading"), ("Self", "Own"), ("Neighbours", "Neighbors")])
-def test_the_old_name_works_and_warns(old, new):
+def test_the_old_name_works_and_warns(old: str, new: str) -> None:
     with pytest.warns(DeprecationWarning, match=f"now called mosha.{new}"):
         assert getattr(mosha, old) is getattr(mosha, new)
 
 
 @pytest.mark.parametrize(("old", "new"), [("event", mosha.Reading()), ("self", mosha.Own())])
-def test_the_command_takes_the_old_word_with_a_warning(old, new, tmp_path):
+def test_the_command_takes_the_old_word_with_a_warning(old: str, new: Any, tmp_path: Path) -> None:
     book = tmp_path / "book.db"
     with pytest.warns(DeprecationWarning, match=f"--unit {old} is now called"):
         assert main(["ledger", "open", str(book), "visits", "--unit", old, "--epsilon", "1"]) == 0
@@ -146,8 +148,8 @@ def test_the_command_takes_the_old_word_with_a_warning(old, new, tmp_path):
 
 
 @pytest.mark.parametrize("word", ["event", "reading"])
-def test_a_policy_may_say_either_word(word, tmp_path):
-    ledger = mosha.Ledger(tmp_path / "book.db", policy=Policy(units=[word]))
+def test_a_policy_may_say_either_word(word: str, tmp_path: Path) -> None:
+    ledger = mosha.Ledger(tmp_path / "book.db", policy=Policy(units=[word]))  # type: ignore[arg-type]
     assert ledger.account("door", unit=mosha.Reading(), epsilon=1).unit == mosha.Reading()
     with pytest.raises(mosha.errors.MoshaError):
         ledger.account("rows", unit=mosha.Row(), epsilon=1)

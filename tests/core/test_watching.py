@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 WORK = """
 from mosha.core.watching import tell_progress
@@ -12,7 +13,7 @@ tell_progress("two", last=True)
 """
 
 
-def test_a_pipe_and_a_file_hear_nothing(tmp_path):
+def test_a_pipe_and_a_file_hear_nothing(tmp_path: Path) -> None:
     piped = subprocess.run([sys.executable, "-c", WORK], capture_output=True, check=True)
     assert piped.stdout + piped.stderr == b""
     with (tmp_path / "log").open("wb") as log:
@@ -20,7 +21,7 @@ def test_a_pipe_and_a_file_hear_nothing(tmp_path):
     assert (tmp_path / "log").read_bytes() == b""
 
 
-def test_a_terminal_shows_one_line_that_is_written_over():
+def test_a_terminal_shows_one_line_that_is_written_over() -> None:
     ours, theirs = pty.openpty()
     done = subprocess.run([sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=theirs, check=True)
     os.close(theirs)

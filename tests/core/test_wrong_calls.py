@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pickle
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 
@@ -65,38 +66,38 @@ def _table() -> mosha.tables.Table:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: _table().count().release(0.1), "release takes its arguments by name: write release(epsilon=...)."),
-        (lambda: _table().count().release(eps=0.1), "release has no argument eps: write epsilon=... instead."),
-        (lambda: _table().sum(), "sum also needs column: write sum(column)."),
-        (lambda: _table().agg("count"), "agg takes its arguments by name: write agg(name=...)."),
+        (lambda: _table().count().release(0.1), "release takes its arguments by name: write release(epsilon=...)."),  # type: ignore[call-arg]
+        (lambda: _table().count().release(eps=0.1), "release has no argument eps: write epsilon=... instead."),  # type: ignore[call-arg]
+        (lambda: _table().sum(), "sum also needs column: write sum(column)."),  # type: ignore[call-arg]
+        (lambda: _table().agg("count"), "agg takes its arguments by name: write agg(name=...)."),  # type: ignore[call-arg]
         (
-            lambda: mosha.query("SELECT 1", _table()),
+            lambda: mosha.query("SELECT 1", _table()),  # type: ignore[arg-type, call-arg]
             "query takes what comes after the first 1 by name: write query(sql, name=...).",
         ),
-        (lambda: _table().rename("a", "b"), "rename was given too many arguments: write rename(names)."),
+        (lambda: _table().rename("a", "b"), "rename was given too many arguments: write rename(names)."),  # type: ignore[arg-type, call-arg]
         (
-            lambda: _table().mean("days", column="days"),
+            lambda: _table().mean("days", column="days"),  # type: ignore[misc]
             "mean was given column twice, by its place and by its name: leave",
         ),
         (
-            lambda: mosha.protect({}, PATIENT),
+            lambda: mosha.protect({}, PATIENT),  # type: ignore[call-overload]
             "after the first 1 by name: write protect(source, unit=...).",
         ),
         (
             lambda: mosha.protect({}, unit=PATIENT, acount=1),
             "protect has no argument acount: write account=... instead.",
         ),
-        (lambda: mosha.Person("patient", atmost=3), "Person has no argument atmost: write at_most=... instead."),
-        (lambda: mosha.Ledger.memory().account("a", PATIENT, 1), "write account(name, unit=..., epsilon=...)."),
-        (lambda: streams.counter(10, 1), "counter takes its arguments by name: write counter(unit=..., horizon=...)."),
+        (lambda: mosha.Person("patient", atmost=3), "Person has no argument atmost: write at_most=... instead."),  # type: ignore[call-arg]
+        (lambda: mosha.Ledger.memory().account("a", PATIENT, 1), "write account(name, unit=..., epsilon=...)."),  # type: ignore[call-arg]
+        (lambda: streams.counter(10, 1), "counter takes its arguments by name: write counter(unit=..., horizon=...)."),  # type: ignore[arg-type, call-arg]
         (
-            lambda: streams.counter(unit=mosha.Reading()),
+            lambda: streams.counter(unit=mosha.Reading()),  # type: ignore[call-arg]
             "counter also needs horizon: write counter(unit=..., horizon=...).",
         ),
-        (lambda: graphs.Graph([(0, 1)]), "Graph also needs ends: write Graph(starts, ends)."),
-        (lambda: local.Frequency(["a", "b"]), "Frequency also needs epsilon: write Frequency(values, epsilon=...)."),
-        (lambda: local.Frequency(["a", "b"], epsilon=1).report(), "report also needs value: write report(value)."),
-        (lambda: models.Ridge(eps=1), "Ridge has no argument eps: write epsilon=... instead."),
+        (lambda: graphs.Graph([(0, 1)]), "Graph also needs ends: write Graph(starts, ends)."),  # type: ignore[arg-type, call-arg]
+        (lambda: local.Frequency(["a", "b"]), "Frequency also needs epsilon: write Frequency(values, epsilon=...)."),  # type: ignore[call-arg]
+        (lambda: local.Frequency(["a", "b"], epsilon=1).report(), "report also needs value: write report(value)."),  # type: ignore[call-arg]
+        (lambda: models.Ridge(eps=1), "Ridge has no argument eps: write epsilon=... instead."),  # type: ignore[call-arg]
         (lambda: _table().synthesize(row=3), "synthesize has no argument row: write rows=... instead."),
     ],
 )
@@ -111,7 +112,7 @@ def test_a_wrong_call_is_told_how_to_write_it(call: Callable[[], object], senten
 
 def test_no_value_of_an_argument_is_told() -> None:
     with pytest.raises(WrongCall) as caught:
-        _table().count().release("a secret", key="another secret")
+        _table().count().release("a secret", key="another secret")  # type: ignore[arg-type, call-arg]
     assert "secret" not in f"{caught.value}{caught.value.to_dict()}"
 
 
@@ -148,14 +149,14 @@ def test_an_answer_has_its_columns_in_brackets() -> None:
 
 class Card(Shown):
     @property
-    def broken(self):
+    def broken(self) -> NoReturn:
         raise AttributeError("from inside")
 
-    def release(self):
+    def release(self) -> int:
         return 1
 
 
-def test_a_name_that_is_not_there_is_answered_with_the_right_one():
+def test_a_name_that_is_not_there_is_answered_with_the_right_one() -> None:
     said = {}
     for name in ("relase", "execute", "wholly_other", "broken", "_private"):
         with pytest.raises(AttributeError) as caught:
@@ -168,6 +169,6 @@ def test_a_name_that_is_not_there_is_answered_with_the_right_one():
     assert not hasattr(Card(), "relase")
 
 
-def test_a_package_names_what_was_meant():
+def test_a_package_names_what_was_meant() -> None:
     with pytest.raises(AttributeError, match="mosha has no Persn: did you mean Person"):
         _ = mosha.Persn

@@ -4,6 +4,8 @@ import contextlib
 import importlib
 import pathlib
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from flwr.supernode.cli import flower_supernode
 
@@ -13,16 +15,16 @@ connected = internal.http_request_response
 
 
 @contextlib.contextmanager
-def replaying(*arguments, **options):
+def replaying(*arguments: Any, **options: Any) -> Iterator[tuple[Any, ...]]:
     with connected(*arguments, **options) as (node, receive, send, *others):
         sent, fresh = [], []
 
-        def send_and_remember(*reply):
+        def send_and_remember(*reply: Any) -> Any:
             answer = send(*reply)
             fresh.append(reply)
             return answer
 
-        def replay_and_receive():
+        def replay_and_receive() -> Any:
             if fresh:
                 sent.extend(fresh)
                 fresh.clear()
@@ -33,7 +35,7 @@ def replaying(*arguments, **options):
         yield node, replay_and_receive, send_and_remember, *others
 
 
-def replay(send, reply):
+def replay(send: Any, reply: Any) -> None:
     try:
         send(*reply)
         outcome = "taken"
@@ -43,5 +45,5 @@ def replay(send, reply):
         log.write(f"{outcome}\n")
 
 
-internal.http_request_response = replaying
+internal.http_request_response = replaying  # type: ignore[attr-defined]
 flower_supernode()

@@ -1,6 +1,8 @@
 """A newcomer's mistakes: every public function answers with a typed, data-free sentence, and nothing is spent."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,17 +38,17 @@ from tests.federated.parties import Listed, purse
 NEVER = [math.nan, math.inf, -math.inf, "x", [1], {}, 1j, True, object(), np.array([1.0, 2.0]), -1]
 COUNTS = [*NEVER, None, 0, 2.5, 10**400]
 SIZES = [*NEVER, None, 0, 10**400]
-NOISE = {"noise_multiplier": 1.0, "delta": 1e-5}
-PLANS = {
-    ServerSide: {"rounds": 2, "clients": 5, "clip": 1.0},
-    ClientSide: {"rounds": 2, "clients": 5, "clip": 1.0},
-    Distributed: {"rounds": 2, "clients": 5, "clip": 1.0, "survivors": 3},
+NOISE: dict[str, Any] = {"noise_multiplier": 1.0, "delta": 1e-5}
+PLANS: dict[str, Any] = {
+    ServerSide: {"rounds": 2, "clients": 5, "clip": 1.0},  # type: ignore[dict-item]
+    ClientSide: {"rounds": 2, "clients": 5, "clip": 1.0},  # type: ignore[dict-item]
+    Distributed: {"rounds": 2, "clients": 5, "clip": 1.0, "survivors": 3},  # type: ignore[dict-item]
 }
-PLAN = ServerSide(**PLANS[ServerSide], **NOISE)
-QUESTION = {"clients": 10, "survivors": 5, "epsilon": 1.0, "delta": 1e-5}
+PLAN = ServerSide(**PLANS[ServerSide], **NOISE)  # type: ignore[index]
+QUESTION: dict[str, Any] = {"clients": 10, "survivors": 5, "epsilon": 1.0, "delta": 1e-5}
 
 
-def refused(make, *arguments, **named):
+def refused(make: Any, *arguments: Any, **named: Any) -> None:
     with pytest.raises(errors.InvalidParameter) as caught:
         make(*arguments, **named)
     assert caught.value.__cause__ is None
@@ -60,11 +62,11 @@ FIELDS = [
     *[(kind, PLANS[kind] | NOISE, "delta", [*NEVER, 1]) for kind in PLANS],
     *[(kind, PLANS[kind] | NOISE, "proximal", NEVER) for kind in PLANS],
     *[(kind, PLANS[kind] | NOISE, "outer", [*NEVER, None, FedAvg]) for kind in PLANS],
-    *[(ServerSide, PLANS[ServerSide] | NOISE, field, [*NEVER, 0]) for field in ("rate", "cohort", "bands", "weights")],
-    (ServerSide, PLANS[ServerSide] | NOISE, "cohort", [6]),
-    (ClientSide, PLANS[ClientSide] | NOISE, "noise", [*NEVER, None, "Gauss"]),
-    *[(Distributed, PLANS[Distributed] | NOISE, field, COUNTS) for field in ("survivors", "coordinates")],
-    (Distributed, PLANS[Distributed] | NOISE, "survivors", [6]),
+    *[(ServerSide, PLANS[ServerSide] | NOISE, field, [*NEVER, 0]) for field in ("rate", "cohort", "bands", "weights")],  # type: ignore[index]
+    (ServerSide, PLANS[ServerSide] | NOISE, "cohort", [6]),  # type: ignore[index]
+    (ClientSide, PLANS[ClientSide] | NOISE, "noise", [*NEVER, None, "Gauss"]),  # type: ignore[index]
+    *[(Distributed, PLANS[Distributed] | NOISE, field, COUNTS) for field in ("survivors", "coordinates")],  # type: ignore[index]
+    (Distributed, PLANS[Distributed] | NOISE, "survivors", [6]),  # type: ignore[index]
     (AdaptiveClip, {"start": 1.0}, "start", SIZES),
     (AdaptiveClip, {"start": 1.0}, "quantile", [*NEVER, 0, 1]),
     (AdaptiveClip, {"start": 1.0}, "rate", SIZES),
@@ -83,13 +85,15 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("kind", "given", "field", "bad"), FIELDS, ids=lambda part: getattr(part, "__name__", None))
-def test_what_is_written_into_a_plan_or_a_question_is_checked_at_once(kind, given, field, bad):
+def test_what_is_written_into_a_plan_or_a_question_is_checked_at_once(
+    kind: Any, given: Any, field: Any, bad: Any
+) -> None:
     for value in bad:
         refused(kind, **given | {field: value})
 
 
 @pytest.mark.parametrize("kind", PLANS, ids=lambda kind: kind.__name__)
-def test_promises_and_sizes_that_make_no_sense_are_refused(kind):
+def test_promises_and_sizes_that_make_no_sense_are_refused(kind: Any) -> None:
     bare, plan = kind(**PLANS[kind]), kind(**PLANS[kind], **NOISE)
     for bad in [*NEVER, None, 0]:
         refused(bare.calibrate, epsilon=bad, delta=1e-5)
@@ -108,7 +112,7 @@ def test_promises_and_sizes_that_make_no_sense_are_refused(kind):
     "bad",
     [
         *({"plan": plan} for plan in (None, "x", FedAvg(), histogram(keys=["a"], **QUESTION))),
-        *({"federation": federation} for federation in (None, 5, [])),
+        *({"federation": federation} for federation in (None, 5, [])),  # type: ignore[var-annotated]
         *({"initial": initial} for initial in (None, "x", [], [[1.0]], [math.nan], ["a"], [1j], object(), {})),
         *({"account": account} for account in (None, "phones", mosha.Ledger.memory())),
         *({"key": key} for key in ("", 5, b"k", "a" * 10_000, "a\nb")),
@@ -117,7 +121,7 @@ def test_promises_and_sizes_that_make_no_sense_are_refused(kind):
     ],
     ids=lambda bad: " ".join(f"{name}={type(value).__name__}" for name, value in bad.items()),
 )
-def test_a_training_that_could_not_run_is_refused_before_it_is_paid(bad):
+def test_a_training_that_could_not_run_is_refused_before_it_is_paid(bad: Any) -> None:
     account, federation = purse(epsilon=1e6), Listed({"a": np.zeros(3)})
     given = {"plan": PLAN, "federation": federation, "initial": np.zeros(3), "account": account} | bad
     refused(train, **given)
@@ -125,7 +129,7 @@ def test_a_training_that_could_not_run_is_refused_before_it_is_paid(bad):
     assert federation.asked == []
 
 
-def test_a_closed_ledger_pays_nothing(tmp_path):
+def test_a_closed_ledger_pays_nothing(tmp_path: Path) -> None:
     ledger, federation = mosha.Ledger(tmp_path / "privacy.db"), Listed({"a": np.zeros(3)})
     account = purse(epsilon=1e6, ledger=ledger)
     ledger.close()
@@ -134,16 +138,16 @@ def test_a_closed_ledger_pays_nothing(tmp_path):
     assert federation.asked == []
 
 
-def test_an_account_of_another_unit_pays_nothing():
-    for plan, unit in ((PLAN, mosha.Own()), (ClientSide(**PLANS[ClientSide], **NOISE), mosha.Client())):
+def test_an_account_of_another_unit_pays_nothing() -> None:
+    for plan, unit in ((PLAN, mosha.Own()), (ClientSide(**PLANS[ClientSide], **NOISE), mosha.Client())):  # type: ignore[index]
         account = purse(epsilon=1e6, unit=unit)
         with pytest.raises(errors.WrongUnit):
             train(plan, Listed({}), np.zeros(3), account=account)
         assert account.spent == 0
 
 
-def test_a_round_of_secure_aggregation_is_checked():
-    terms = {"partners": 3, "survivors": 2, "width": 2, "rng": secure()}
+def test_a_round_of_secure_aggregation_is_checked() -> None:
+    terms: dict[str, Any] = {"partners": 3, "survivors": 2, "width": 2, "rng": secure()}
     for members in (None, [], [1], [1, 1, 2], ["a", "b", "c"], [0, 1, 2], [1.5, 2, 3]):
         refused(Session.begin, members, **terms)
     for field in ("partners", "survivors", "width"):
@@ -159,7 +163,7 @@ def test_a_round_of_secure_aggregation_is_checked():
         SecureClient(9, session, secure())
 
 
-def test_folders_and_pictures_are_checked(tmp_path):
+def test_folders_and_pictures_are_checked(tmp_path: Path) -> None:
     for folder in (None, 5, "a\0b"):
         refused(Checkpoint, folder)
     refused(Checkpoint(tmp_path).initial, None)
@@ -169,7 +173,7 @@ def test_folders_and_pictures_are_checked(tmp_path):
     refused(accuracy_against_epsilon, [History(list(evaluated))], metric="b")
 
 
-def test_a_simulation_is_checked_and_one_of_another_size_is_not_paid_for():
+def test_a_simulation_is_checked_and_one_of_another_size_is_not_paid_for() -> None:
     torch = pytest.importorskip("torch")
     x, y = torch.randn(3, 5, 4), torch.randint(0, 2, (3, 5))
     given = {"model": torch.nn.Linear(4, 2), "loss": torch.nn.functional.cross_entropy, "examples": (x, y)}
@@ -195,7 +199,7 @@ def test_a_simulation_is_checked_and_one_of_another_size_is_not_paid_for():
     refused(federation.load, np.zeros(3))
 
 
-def test_clients_that_train_privately_are_checked():
+def test_clients_that_train_privately_are_checked() -> None:
     torch = pytest.importorskip("torch")
     from mosha.learning import DPSGD
 
@@ -214,7 +218,7 @@ def test_clients_that_train_privately_are_checked():
         "optimizer": [None, 5],
     }
     for field, values in bad.items():
-        for value in values:
+        for value in values:  # type: ignore[attr-defined]
             refused(ExampleLevel, **given | {field: value})
     clients = ExampleLevel(**given)
     for more in (
@@ -224,5 +228,5 @@ def test_clients_that_train_privately_are_checked():
         *({"rounds": bad} for bad in COUNTS),
         {"outer": "x"},
     ):
-        refused(average_rounds, **{"federation": clients, "initial": clients.initial(), "rounds": 1} | more)
+        refused(average_rounds, **{"federation": clients, "initial": clients.initial(), "rounds": 1} | more)  # type: ignore[operator]
     assert account.spent == 0

@@ -3,6 +3,8 @@
 import hashlib
 import math
 import stat
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -23,19 +25,19 @@ NAMES = [f"c{i}" for i in range(12)]
 SENT = dict(zip(NAMES, unit_vectors(12, 4), strict=True))
 
 
-def plan(**changes):
+def plan(**changes: Any) -> Any:
     return ServerSide(
         **({"rounds": 6, "clients": 12, "period": 3, "bands": BANDS, "clip": 1.0, "noise_multiplier": 1.0} | changes)
     )
 
 
-def exact_sum(number):
+def exact_sum(number: Any) -> Any:
     mine = [SENT[name] for name in plan().sampling.draw(NAMES, 12, number, secure())]
     return bounded_steps(np.array(mine).reshape(-1, 4), 1.0)[0].sum(axis=0, dtype=np.int64)
 
 
 @pytest.mark.parametrize("memory", [{}, {"bands": 1, "buffers": 2}], ids=["bands", "buffers"])
-def test_the_state_after_an_answer_is_the_state_that_the_step_left(memory):
+def test_the_state_after_an_answer_is_the_state_that_the_step_left(memory: Any) -> None:
     measurement = plan(**memory).measurement(4, secret=secure().bytes(32))
     state = again = measurement.init()
     for number in range(1, 7):
@@ -48,11 +50,11 @@ def test_the_state_after_an_answer_is_the_state_that_the_step_left(memory):
 
 
 @pytest.mark.parametrize("killed_after", [1, 2, 5])
-def test_a_killed_training_goes_on_pays_once_and_encodes_the_true_sums(tmp_path, killed_after):
+def test_a_killed_training_goes_on_pays_once_and_encodes_the_true_sums(tmp_path: Path, killed_after: int) -> None:
     """With the secret and all answers, the exact sums of all rounds come out again: also of those after the crash."""
     place = tmp_path / "privacy.db"
 
-    def again():
+    def again() -> tuple[Any, ...]:
         account = purse(ledger=mosha.Ledger(place), epsilon=1e6)
         federation = Listed(SENT)
         how = {"account": account, "key": "k", "secret": tmp_path / "secret"}
@@ -72,7 +74,7 @@ def test_a_killed_training_goes_on_pays_once_and_encodes_the_true_sums(tmp_path,
     assert [entry.kind for entry in ledger.entries()].count("pay") == 1
     assert ledger.verify().ok
     run = account.open(plan(delta=1e-4).measurement(4, about=about(), secret=load_secret(tmp_path / "secret")), key="k")
-    marked, found = MarkedNoise(load_secret(tmp_path / "secret")), []
+    marked, found = MarkedNoise(load_secret(tmp_path / "secret")), []  # type: ignore[var-annotated]
     for number in range(1, 7):
         answer = run.step(None).value
         noise = run.measurement.step.__self__._draw(marked.source(answer["mark"]))
@@ -81,11 +83,11 @@ def test_a_killed_training_goes_on_pays_once_and_encodes_the_true_sums(tmp_path,
         assert (found[-1] == exact_sum(number)).all()
 
 
-def about():
+def about() -> Any:
     return hashlib.sha256(np.zeros(4).tobytes()).hexdigest()
 
 
-def test_another_secret_is_refused_before_any_client_is_asked(tmp_path):
+def test_another_secret_is_refused_before_any_client_is_asked(tmp_path: Path) -> None:
     account = purse(epsilon=1e6)
     how = {"account": account, "key": "k"}
     next(train(plan(delta=1e-4), Listed(SENT), np.zeros(4), secret=tmp_path / "one", **how))
@@ -98,7 +100,7 @@ def test_another_secret_is_refused_before_any_client_is_asked(tmp_path):
     assert len(list(rounds)) == 6
 
 
-def test_noise_from_a_secret_has_the_spread_that_is_charged_and_is_never_used_twice():
+def test_noise_from_a_secret_has_the_spread_that_is_charged_and_is_never_used_twice() -> None:
     """20,000 coordinates, 7 sd of a chi-square are 0.07; noise of 0.85 and 1.18 of it is 27 sd away and more."""
     made = plan(period=6).measurement(20_000, secret=secure().bytes(32))
     answers = [made.step(made.init(), Listed({}), Ask(1, np.zeros(20_000)), secure())[0] for _ in range(2)]
@@ -112,7 +114,7 @@ def test_noise_from_a_secret_has_the_spread_that_is_charged_and_is_never_used_tw
         assert abs(ratio / 1.18**2 - 1) > tolerance
 
 
-def test_the_secret_is_for_its_owner_alone_and_stays(tmp_path):
+def test_the_secret_is_for_its_owner_alone_and_stays(tmp_path: Path) -> None:
     place = tmp_path / "secret"
     first = load_secret(place)
     assert load_secret(place) == first
@@ -123,7 +125,7 @@ def test_the_secret_is_for_its_owner_alone_and_stays(tmp_path):
         load_secret(place)
 
 
-def shortened(folder):
+def shortened(folder: Any) -> Any:
     (folder / "s").write_bytes(b"short")
     (folder / "s").chmod(0o600)
     return folder / "s"
@@ -142,7 +144,7 @@ def shortened(folder):
     ],
     ids=["none", "folder", "nowhere", "short", "number", "zero", "not needed"],
 )
-def test_bad_secrets_are_refused_and_nothing_is_spent(tmp_path, how):
+def test_bad_secrets_are_refused_and_nothing_is_spent(tmp_path: Path, how: Any) -> None:
     given, account, federation = how(tmp_path), purse(epsilon=1e6), Listed(SENT)
     with pytest.raises(errors.InvalidParameter, match="Nothing was spent"):
         train(given.pop("plan", plan()), federation, np.zeros(4), account=account, **given)
@@ -150,15 +152,15 @@ def test_bad_secrets_are_refused_and_nothing_is_spent(tmp_path, how):
     assert federation.asked == []
 
 
-def test_encoded_sums_never_leave_the_room_for_numbers():
+def test_encoded_sums_never_leave_the_room_for_numbers() -> None:
     assert sum(encoder(MOST_BANDS)) * _LARGEST_SUM < LARGEST_STEPS
     assert _LARGEST_SUM == STEPS << 24  # sixteen million clients, all in one direction
 
 
 @pytest.mark.parametrize("memory", [{}, {"bands": 1}], ids=["correlated", "independent"])
-def test_a_federation_that_was_killed_twice_in_one_round_goes_on_without_it(tmp_path, memory):
+def test_a_federation_that_was_killed_twice_in_one_round_goes_on_without_it(tmp_path: Path, memory: Any) -> None:
     class Killing(Listed):
-        def updates(self, chosen, ask):
+        def updates(self, chosen: Any, ask: Any) -> NoReturn:
             raise KeyboardInterrupt
 
     account = purse(epsilon=1e6)

@@ -17,7 +17,7 @@ from mosha.federated import (
 )
 
 
-def test_encryption_and_masks_open_the_same_sum():
+def test_encryption_and_masks_open_the_same_sum() -> None:
     rng = np.random.default_rng()
     inputs = {n: rng.integers(0, 1 << 32, 5000, np.uint32) for n in range(1, 5)}
     session = Session.begin(list(inputs), partners=3, survivors=2, width=5000, rng=noise.secure())
@@ -26,13 +26,13 @@ def test_encryption_and_masks_open_the_same_sum():
     assert np.array_equal(securely_summed(session, inputs, noise.secure()), expected)
 
 
-def test_noisy_updates_are_sent_either_way():
+def test_noisy_updates_are_sent_either_way() -> None:
     plan = Distributed(rounds=1, clients=4, clip=1.0, survivors=3).calibrate(epsilon=8, delta=1e-5)
     encoded = {n: plan.encode(np.full(10, 0.1), b"label", noise.secure()) for n in range(4)}
     assert np.array_equal(sum_under_encryption(encoded), sum(encoded.values(), np.zeros(16, np.uint32)))
 
 
-def test_without_the_key_nothing_is_opened_and_equal_inputs_look_different():
+def test_without_the_key_nothing_is_opened_and_equal_inputs_look_different() -> None:
     holder = KeyHolder()
     numbers = np.arange(8, dtype=np.uint32)
     first, second = (encrypt_numbers(numbers, holder.public_key) for _ in range(2))
@@ -49,7 +49,7 @@ def test_without_the_key_nothing_is_opened_and_equal_inputs_look_different():
     assert not np.array_equal(opened, numbers)
 
 
-def test_what_is_not_in_the_ring_is_refused():
+def test_what_is_not_in_the_ring_is_refused() -> None:
     holder = KeyHolder()
     with pytest.raises(InvalidParameter, match="uint32"):
         encrypt_numbers(np.array([0.5]), holder.public_key)

@@ -1,6 +1,7 @@
 """Distributed noise and noise on the client: laws of the noise, bounds on what is encoded, sums as in the clear."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,23 +18,23 @@ WIDTH = 4096
 LABEL = b"a label of sixty"
 
 
-def distributed(**changes):
+def distributed(**changes: Any) -> Any:
     known = {"rounds": 2, "clients": 10, "clip": 1.0, "survivors": 8, "noise_multiplier": 1.0}
     return Distributed(**(known | changes))
 
 
-def client_side(**changes):
+def client_side(**changes: Any) -> Any:
     return ClientSide(**({"rounds": 3, "clients": 10, "clip": 1.0, "noise_multiplier": 1.0} | changes))
 
 
-def spread(values, sigma):
+def spread(values: Any, sigma: Any) -> Any:
     """Whether the mean square fits sigma: 7 sd of a chi-square, a false alarm of 3e-12."""
     ratio = float((values.astype(np.float64) ** 2).mean()) / sigma**2
     return abs(ratio - 1) < 7 * math.sqrt(2 / values.size)
 
 
 @pytest.mark.parametrize("survivors", [2, 8])
-def test_the_shares_of_the_least_surviving_cohort_add_up_to_the_noise_that_is_charged(survivors):
+def test_the_shares_of_the_least_surviving_cohort_add_up_to_the_noise_that_is_charged(survivors: int) -> None:
     plan = distributed(survivors=survivors)
     total = sum(plan.encode(np.zeros(WIDTH), LABEL, secure()).view(np.int32).astype(np.int64) for _ in range(survivors))
     sigma = plan.event_after(1).noise_multiplier * plan.event_after(1).sensitivity
@@ -42,7 +43,7 @@ def test_the_shares_of_the_least_surviving_cohort_add_up_to_the_noise_that_is_ch
     assert not spread(total, 1.18 * sigma)
 
 
-def test_where_clients_collude_the_shares_of_the_others_are_enough():
+def test_where_clients_collude_the_shares_of_the_others_are_enough() -> None:
     plan = distributed(survivors=8, colluding=5)
     total = sum(plan.encode(np.zeros(WIDTH), LABEL, secure()).view(np.int32).astype(np.int64) for _ in range(3))
     assert spread(total, plan.event_after(1).noise_multiplier * plan.event_after(1).sensitivity)
@@ -50,7 +51,7 @@ def test_where_clients_collude_the_shares_of_the_others_are_enough():
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_a_report_of_a_client_has_the_noise_that_it_pays_for(noise):
+def test_a_report_of_a_client_has_the_noise_that_it_pays_for(noise: str) -> None:
     plan = client_side(noise=noise)
     report = plan.report(np.zeros((1, 20_000)), secure())[0]
     sigma = 2 * STEPS * (1.0 if noise == "gaussian" else math.sqrt(2))
@@ -64,7 +65,7 @@ def test_a_report_of_a_client_has_the_noise_that_it_pays_for(noise):
 @pytest.mark.parametrize(
     "update", [[5.0] * 6, [0.01] * 6, [1e30] * 6, [math.nan] * 6, [math.inf] + [0.0] * 5, [0.0] * 6]
 )
-def test_an_encoded_update_is_no_longer_than_the_sensitivity(update, monkeypatch):
+def test_an_encoded_update_is_no_longer_than_the_sensitivity(update: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = distributed()
     monkeypatch.setattr(
         "mosha.federated.plans.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64)
@@ -74,7 +75,7 @@ def test_an_encoded_update_is_no_longer_than_the_sensitivity(update, monkeypatch
         assert sum(int(s) ** 2 for s in steps) <= plan.event_after(1).sensitivity ** 2
 
 
-def test_an_encoded_update_decodes_to_the_clipped_one(monkeypatch):
+def test_an_encoded_update_decodes_to_the_clipped_one(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = distributed(survivors=2)
     monkeypatch.setattr(
         "mosha.federated.plans.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64)
@@ -86,7 +87,7 @@ def test_an_encoded_update_decodes_to_the_clipped_one(monkeypatch):
     assert np.allclose(found, rows.mean(axis=0) / 3.0, atol=3e-6)
 
 
-def test_rotations_keep_lengths_and_come_back():
+def test_rotations_keep_lengths_and_come_back() -> None:
     for width in (1, 3, 4096, 5000):
         vector = unit_vectors(1, width)[0]
         turn = Rotation(width, secure().bytes(16))
@@ -94,14 +95,14 @@ def test_rotations_keep_lengths_and_come_back():
         assert np.allclose(turn.back(turn(vector)), vector)
 
 
-def test_a_rotation_flattens_a_spike():
+def test_a_rotation_flattens_a_spike() -> None:
     """One coordinate of 4096 becomes 4096 equal ones: largest entry 1/64 instead of 1."""
     spike = np.zeros(4096)
     spike[17] = 1.0
     assert np.abs(Rotation(4096, secure().bytes(16))(spike)).max() == pytest.approx(1 / 64)
 
 
-def test_the_sum_in_a_simulation_is_the_sum_that_the_protocol_opens():
+def test_the_sum_in_a_simulation_is_the_sum_that_the_protocol_opens() -> None:
     plan = distributed()
     inputs = {m: plan.encode(row, LABEL, secure()) for m, row in enumerate(unit_vectors(10, 100), 1)}
     session = plan.session(list(inputs), len(inputs[1]), secure())
@@ -109,7 +110,7 @@ def test_the_sum_in_a_simulation_is_the_sum_that_the_protocol_opens():
     assert (securely_summed(session, inputs, secure(), vanished=[1, 2]) == expected).all()
 
 
-def test_training_with_shares_learns_and_pays_once():
+def test_training_with_shares_learns_and_pays_once() -> None:
     plan = distributed(clients=50, survivors=40, noise_multiplier=0.05, delta=1e-5, rounds=3)
     account = purse(epsilon=1e9)
     rounds = list(train(plan, Listed(dict(enumerate(np.tile([0.3, 0.4, 0.0], (50, 1))))), np.zeros(3), account=account))
@@ -117,7 +118,7 @@ def test_training_with_shares_learns_and_pays_once():
     assert account.spent == pytest.approx(plan.epsilon(1e-5), rel=1e-6)
 
 
-def test_too_few_clients_are_not_summed_and_nothing_more_is_paid():
+def test_too_few_clients_are_not_summed_and_nothing_more_is_paid() -> None:
     plan = distributed(noise_multiplier=4.0, delta=1e-5)
     account = purse()
     training = train(plan, Listed({i: np.ones(3) for i in range(7)}), np.zeros(3), account=account)
@@ -127,7 +128,7 @@ def test_too_few_clients_are_not_summed_and_nothing_more_is_paid():
     assert account.spent == spent
 
 
-def test_a_report_is_bounded_in_the_norm_that_is_priced(monkeypatch):
+def test_a_report_is_bounded_in_the_norm_that_is_priced(monkeypatch: pytest.MonkeyPatch) -> None:
     zeros = lambda scale, shape, rng: np.zeros(shape, np.int64)
     monkeypatch.setattr("mosha.federated.plans.client_side.discrete_gaussian", zeros)
     monkeypatch.setattr("mosha.federated.plans.client_side.discrete_laplace", zeros)
@@ -138,7 +139,7 @@ def test_a_report_is_bounded_in_the_norm_that_is_priced(monkeypatch):
         assert sum(abs(int(s)) for s in steps) <= STEPS
 
 
-def test_the_local_model_is_priced_by_the_number_of_reports():
+def test_the_local_model_is_priced_by_the_number_of_reports() -> None:
     everything = client_side(rounds=12)
     turns = client_side(rounds=12, period=4)
     assert turns.reports == 3
@@ -148,7 +149,7 @@ def test_the_local_model_is_priced_by_the_number_of_reports():
     assert pure.epsilon(0.0) == pytest.approx(3 / 4)
 
 
-def test_a_device_pays_for_all_its_reports_and_can_be_restarted():
+def test_a_device_pays_for_all_its_reports_and_can_be_restarted() -> None:
     plan = client_side(delta=1e-5)
     ledger = mosha.Ledger.memory()
     account = purse(unit=mosha.Own(), ledger=ledger)
@@ -164,7 +165,7 @@ def test_a_device_pays_for_all_its_reports_and_can_be_restarted():
         again.step(np.ones(3))
 
 
-def test_calibrated_plans_keep_their_promise():
+def test_calibrated_plans_keep_their_promise() -> None:
     for plan in (
         distributed(noise_multiplier=None).calibrate(epsilon=4, delta=1e-5),
         client_side(noise_multiplier=None).calibrate(epsilon=4, delta=1e-5),
@@ -191,12 +192,12 @@ def test_calibrated_plans_keep_their_promise():
         lambda: client_side(noise_multiplier=1e-12),
     ],
 )
-def test_bad_plans_are_refused(make):
+def test_bad_plans_are_refused(make: Any) -> None:
     with pytest.raises(errors.InvalidParameter):
         make()
 
 
-def test_every_round_has_a_label_of_its_own():
+def test_every_round_has_a_label_of_its_own() -> None:
     plan = distributed()
     measurement = plan.measurement(3)
     federation = Listed({i: np.ones(3) for i in range(10)})
@@ -206,7 +207,7 @@ def test_every_round_has_a_label_of_its_own():
     assert len(labels) == 3
 
 
-def test_plans_are_told_apart_by_their_colluders_and_those_without_are_known_as_before():
+def test_plans_are_told_apart_by_their_colluders_and_those_without_are_known_as_before() -> None:
     alone, some = distributed(), distributed(colluding=1)
     assert "colluding" not in repr(alone)
     assert alone.measurement(3).question != some.measurement(3).question

@@ -1,5 +1,8 @@
 """Optimisers, layouts, checkpoints, histories and pictures: the parts that carry no promise but must be right."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ from tests.federated.parties import Listed, purse, unit_vectors
 MODEL = {"w": np.ones((2, 3), np.float32), "seen": np.array([4]), "b": np.zeros(2, np.float64)}
 
 
-def test_momentum_is_a_sum_of_decaying_updates():
+def test_momentum_is_a_sum_of_decaying_updates() -> None:
     outer, weights = FedAvg(rate=0.5, momentum=0.9), np.zeros(1)
     memory = outer.begin(1)
     for _ in range(3):
@@ -19,7 +22,7 @@ def test_momentum_is_a_sum_of_decaying_updates():
     assert weights[0] == pytest.approx(0.5 * (1 + 1.9 + 2.71))
 
 
-def test_adam_takes_steps_of_its_rate_when_updates_do_not_change():
+def test_adam_takes_steps_of_its_rate_when_updates_do_not_change() -> None:
     outer, weights = FedAdam(rate=0.1, floor=1e-9), np.zeros(2)
     memory = outer.begin(2)
     for _ in range(5):
@@ -28,12 +31,12 @@ def test_adam_takes_steps_of_its_rate_when_updates_do_not_change():
 
 
 @pytest.mark.parametrize("bad", [{"rate": 0}, {"momentum": 1.0}, {"momentum": -0.1}, {"rate": np.nan}])
-def test_bad_optimisers_are_refused(bad):
+def test_bad_optimisers_are_refused(bad: Any) -> None:
     with pytest.raises(errors.InvalidParameter):
         FedAvg(**bad)
 
 
-def test_a_layout_goes_there_and_back_and_freezes_integers():
+def test_a_layout_goes_there_and_back_and_freezes_integers() -> None:
     layout = Layout.of(MODEL)
     assert layout.coordinates == 8
     back = layout.arrays(layout.flatten(MODEL) + 1.0, MODEL)
@@ -47,17 +50,17 @@ def test_a_layout_goes_there_and_back_and_freezes_integers():
     "sent",
     [{}, {"w": MODEL["w"]}, MODEL | {"w": np.ones((3, 2))}, MODEL | {"b": np.array(["x", "y"])}, MODEL | {"b": 7}],
 )
-def test_a_layout_never_raises_on_what_a_client_sent(sent):
+def test_a_layout_never_raises_on_what_a_client_sent(sent: Any) -> None:
     layout = Layout.of(MODEL)
     assert layout.change(sent, layout.flatten(MODEL)) is None
 
 
-def test_a_model_without_weights_is_refused():
+def test_a_model_without_weights_is_refused() -> None:
     with pytest.raises(errors.InvalidParameter):
         Layout.of({"seen": np.array([1])})
 
 
-def test_a_checkpoint_keeps_where_a_training_began(tmp_path):
+def test_a_checkpoint_keeps_where_a_training_began(tmp_path: Path) -> None:
     kept = Checkpoint(tmp_path / "kept")
     assert kept.latest() is None
     first = kept.initial(MODEL)
@@ -71,13 +74,13 @@ def test_a_checkpoint_keeps_where_a_training_began(tmp_path):
         kept.latest()
 
 
-def test_a_checkpoint_of_an_earlier_version_is_not_passed_over(tmp_path):
+def test_a_checkpoint_of_an_earlier_version_is_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "initial.npz").write_bytes(b"")
     with pytest.raises(errors.InvalidParameter, match="earlier version"):
         Checkpoint(tmp_path).initial(MODEL)
 
 
-def test_a_model_that_somebody_else_put_into_a_checkpoint_is_refused(tmp_path):
+def test_a_model_that_somebody_else_put_into_a_checkpoint_is_refused(tmp_path: Path) -> None:
     mine, other = Checkpoint(tmp_path / "mine"), Checkpoint(tmp_path / "other")
     mine.initial(MODEL)
     other.initial({"w": np.full(2, 5.0)})
@@ -86,7 +89,7 @@ def test_a_model_that_somebody_else_put_into_a_checkpoint_is_refused(tmp_path):
         mine.initial(MODEL)
 
 
-def test_histories_have_tables_and_pictures():
+def test_histories_have_tables_and_pictures() -> None:
     plan = ServerSide(rounds=3, clients=5, clip=1.0, noise_multiplier=5.0, delta=1e-4)
     federation = Listed(dict(enumerate(unit_vectors(5, 3))))
     rounds = list(
@@ -103,7 +106,7 @@ def test_histories_have_tables_and_pictures():
             bad()
 
 
-def test_what_is_shown_after_the_last_round_is_no_more_than_what_was_paid():
+def test_what_is_shown_after_the_last_round_is_no_more_than_what_was_paid() -> None:
     plan = ServerSide(rounds=4, clients=5, rate=0.1, clip=1.0).calibrate(epsilon=2, delta=1e-5)
     account = purse(epsilon=2, delta=1e-5)
     rounds = list(train(plan, Listed({}), np.zeros(3), account=account))

@@ -1,6 +1,7 @@
 """What a model does on its clients, asked privately; arrays that stay on the clients; Laplace noise at the server."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,17 +31,22 @@ from mosha.noise import SeededRandom, secure
 from tests.federated.flower_grid import Nodes, app, model, towards
 from tests.federated.parties import Listed, purse
 
-TERMS = {"clients": 8, "survivors": 6, "epsilon": 2000.0, "delta": 1e-5}  # so little noise that answers can be read
-LAPLACE = {"rounds": 5, "clients": 10, "clip": 1.0, "noise": "laplace", "noise_multiplier": 2.0}
+TERMS: dict[str, Any] = {
+    "clients": 8,
+    "survivors": 6,
+    "epsilon": 2000.0,
+    "delta": 1e-5,
+}  # so little noise that answers can be read
+LAPLACE: dict[str, Any] = {"rounds": 5, "clients": 10, "clip": 1.0, "noise": "laplace", "noise_multiplier": 2.0}
 
 
-def evaluating(question, right, **how):
+def evaluating(question: Any, right: Any, **how: Any) -> Any:
     made = ClientApp()
     made.query()(flower_answer(question, right, takes_model=True, **how))
     return made
 
 
-def test_clients_tell_how_the_model_that_travels_does_on_their_data():
+def test_clients_tell_how_the_model_that_travels_does_on_their_data() -> None:
     asked = accuracy(**TERMS)
     right = lambda context, arrays: float(arrays["w"][0]) * (context.node_id - 100) / 7
     nodes = Nodes({100 + i: evaluating(asked, right) for i in range(8)})
@@ -52,7 +58,7 @@ def test_clients_tell_how_the_model_that_travels_does_on_their_data():
     assert stages.count("masked") == 8
 
 
-def test_a_client_that_cannot_evaluate_counts_nowhere_and_nobody_is_told():
+def test_a_client_that_cannot_evaluate_counts_nowhere_and_nobody_is_told() -> None:
     asked = accuracy(**TERMS)
     broken = lambda context, arrays: 1 / 0 if context.node_id == 100 else 1.0
     nodes = Nodes({100 + i: evaluating(asked, broken) for i in range(8)})
@@ -61,7 +67,7 @@ def test_a_client_that_cannot_evaluate_counts_nowhere_and_nobody_is_told():
     assert found["accuracy"] == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_model_that_is_no_record_is_refused_before_anything_is_spent():
+def test_a_model_that_is_no_record_is_refused_before_anything_is_spent() -> None:
     asked, account = accuracy(**TERMS), purse(epsilon=1e6)
     with pytest.raises(errors.InvalidParameter):
         flower_ask(asked, account, Nodes({1: ClientApp()}), arrays={"w": np.zeros(1)}, wait_for=1)
@@ -71,18 +77,18 @@ def test_a_model_that_is_no_record_is_refused_before_anything_is_spent():
 class Opening:
     """Clients whose noisy values are summed without masks: what secure aggregation opens."""
 
-    def __init__(self, question, values):
+    def __init__(self, question: Any, values: Any) -> None:
         self.question, self.values = question, values
 
-    def clients(self):
+    def clients(self) -> list[Any]:
         return list(range(len(self.values)))
 
-    def secure_sum(self, chosen, ask):
+    def secure_sum(self, chosen: Any, ask: Any) -> Any:
         parts = [self.question.encode(self.values[client], secure()) for client in chosen]
         return Opened(np.sum(parts, axis=0, dtype=np.uint32), len(parts), b"")
 
 
-def test_the_error_bar_of_an_accuracy_holds():
+def test_the_error_bar_of_an_accuracy_holds() -> None:
     """Of 300 answers at most 22 miss a 99% bar: p < 1e-9 at a rate of 0.01, and a bar of 0.3 the width misses more."""
     question = accuracy(clients=20, survivors=20, epsilon=6.0, delta=1e-5)
     asked, clients = question.measurement(), Opening(question, [(i % 4) / 3 for i in range(20)])
@@ -96,10 +102,10 @@ def test_the_error_bar_of_an_accuracy_holds():
     assert ShareError(1.0)(0.95, {"accuracy": 0.5, "clients": -3.0}) == 1.0
 
 
-def test_arrays_that_are_not_shared_never_travel():
+def test_arrays_that_are_not_shared_never_travel() -> None:
     seen = []
 
-    def local(arrays):
+    def local(arrays: Any) -> Any:
         seen.append(set(arrays))
         return towards([1.0])(arrays) | {"head": np.ones(2)}
 
@@ -112,15 +118,15 @@ def test_arrays_that_are_not_shared_never_travel():
     assert result.arrays["w"].numpy()[0] == pytest.approx(2, abs=0.1)
     for wrong in (["other"], [], "w", [3]):
         with pytest.raises(errors.InvalidParameter):
-            flower(plan, purse(unit=plan.unit), shared=wrong).start(grid=nodes, initial_arrays=model(w=np.zeros(1)))
+            flower(plan, purse(unit=plan.unit), shared=wrong).start(grid=nodes, initial_arrays=model(w=np.zeros(1)))  # type: ignore[arg-type]
 
 
-def one_round(plan, federation):
+def one_round(plan: Any, federation: Any) -> Any:
     return plan.measurement(3).step(plan.measurement(3).init(), federation, Ask(1, np.zeros(3)), SeededRandom(7))[0]
 
 
 @pytest.mark.parametrize("weights", [None, Weights(at_most=4.0, typical=2.0)], ids=["alike", "weighted"])
-def test_one_client_moves_a_laplace_sum_by_at_most_the_clip_in_absolute_values(weights):
+def test_one_client_moves_a_laplace_sum_by_at_most_the_clip_in_absolute_values(weights: Any) -> None:
     plan = ServerSide(**LAPLACE, weights=weights)
     base = {"a": [0.2, 0.2, 0.0], "b": [0.0, 0.0, -1.0]}
     without, furthest = one_round(plan, Listed(base))["steps"], 0
@@ -131,7 +137,7 @@ def test_one_client_moves_a_laplace_sum_by_at_most_the_clip_in_absolute_values(w
     assert weights is not None or furthest > 0.99 * STEPS
 
 
-def test_laplace_rounds_have_a_pure_price():
+def test_laplace_rounds_have_a_pure_price() -> None:
     plan = ServerSide(**LAPLACE)
     assert plan.epsilon(0.0) == pytest.approx(2.5)
     sampled = ServerSide(**LAPLACE, rate=0.1)
@@ -141,7 +147,7 @@ def test_laplace_rounds_have_a_pure_price():
     assert planned.noise_multiplier == pytest.approx(5, rel=1e-3)
 
 
-def test_laplace_noise_is_as_wide_as_it_is_priced():
+def test_laplace_noise_is_as_wide_as_it_is_priced() -> None:
     """The mean size of 6,000 noises is the scale, to 1 part in 8: false alarm below 1e-9; half and double are found."""
     plan = ServerSide(**LAPLACE)
     answers = [one_round_secure(plan) for _ in range(2000)]
@@ -149,19 +155,19 @@ def test_laplace_noise_is_as_wide_as_it_is_priced():
     assert 7 / 8 < scale < 9 / 8
 
 
-def one_round_secure(plan):
+def one_round_secure(plan: Any) -> Any:
     asked = plan.measurement(3)
     return asked.step(asked.init(), Listed({}), Ask(1, np.zeros(3)), secure())[0]["steps"]
 
 
-def test_laplace_refuses_what_it_has_no_proof_for():
+def test_laplace_refuses_what_it_has_no_proof_for() -> None:
     for changes in ({"clip": AdaptiveClip(start=1.0)}, {"period": 4, "bands": 2}, {"noise": "cauchy"}):
         with pytest.raises(errors.InvalidParameter):
             ServerSide(**LAPLACE | changes)
 
 
 @pytest.mark.parametrize("kind", [FedYogi, FedAdagrad], ids=lambda kind: kind.__name__)
-def test_other_server_optimizers_walk_towards_the_updates(kind):
+def test_other_server_optimizers_walk_towards_the_updates(kind: Any) -> None:
     outer = kind(rate=0.5, floor=0.1)
     plan = ServerSide(rounds=6, clients=2, clip=1.0, noise_multiplier=0.01, delta=1e-5, outer=outer)
     sent = Listed({"a": [0.5, 0.0], "b": [0.5, 0.0]})

@@ -1,5 +1,7 @@
 """Sums are exact whoever vanishes; one input is never opened; what must be refused is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,14 +17,16 @@ from mosha.noise import secure
 RANDOM = np.random.default_rng()
 
 
-def inputs(members, width):
+def inputs(members: Any, width: Any) -> dict[Any, Any]:
     return {m: RANDOM.integers(0, 2**32, width, dtype=np.uint32) for m in members}
 
 
 class Protocol:
     """The whole protocol in one process; members may vanish before each of its steps."""
 
-    def __init__(self, members=8, width=50, partners=6, threshold=4, survivors=3):
+    def __init__(
+        self, members: Any = 8, width: Any = 50, partners: Any = 6, threshold: Any = 4, survivors: Any = 3
+    ) -> None:
         names = range(1, members + 1)
         self.session = Session.begin(
             names, partners=partners, threshold=threshold, survivors=survivors, width=width, rng=secure()
@@ -30,28 +34,28 @@ class Protocol:
         self.server = SecureServer(self.session)
         self.clients = {m: SecureClient(m, self.session, secure()) for m in names}
         self.values = inputs(names, width)
-        self.masked = {}
+        self.masked = {}  # type: ignore[var-annotated]
 
-    def keys(self, vanished=()):
+    def keys(self, vanished: Any = ()) -> None:
         for m in set(self.clients) - set(vanished):
             self.server.add_keys(m, self.clients[m].keys)
 
-    def letters(self, vanished=()):
+    def letters(self, vanished: Any = ()) -> None:
         for m in set(self.server.roster) - set(vanished):
             self.server.add_letters(m, self.clients[m].share(self.server.roster))
 
-    def send(self, vanished=()):
+    def send(self, vanished: Any = ()) -> None:
         for m in set(self.server.writers) - set(vanished):
             self.masked[m] = self.clients[m].mask(self.values[m], self.server.letters_to(m))
             self.server.add_masked(m, self.masked[m])
 
-    def unmask(self, vanished=()):
+    def unmask(self, vanished: Any = ()) -> Any:
         survivors = self.server.survivors
         for m in set(survivors) - set(vanished):
             self.server.add_shares(m, self.clients[m].unmask(survivors))
         return self.server.total()
 
-    def expected(self):
+    def expected(self) -> Any:
         return np.add.reduce([self.values[m] for m in self.server.survivors], dtype=np.uint32)
 
 
@@ -61,7 +65,7 @@ class Protocol:
     st.sampled_from([4, 6, 8]),
     st.lists(st.tuples(st.integers(1, 14), st.integers(0, 3)), max_size=4),
 )
-def test_the_sum_of_the_survivors_is_exact_or_nothing_is_opened(members, partners, vanishing):
+def test_the_sum_of_the_survivors_is_exact_or_nothing_is_opened(members: Any, partners: Any, vanishing: Any) -> None:
     """Who vanishes, when, and how many there are: the answer is the exact sum, or a typed refusal."""
     degree = min(partners, members - 1)
     protocol = Protocol(members, 20, partners, degree // 2 + 1, 2)
@@ -76,7 +80,7 @@ def test_the_sum_of_the_survivors_is_exact_or_nothing_is_opened(members, partner
     assert (total == protocol.expected()).all()
 
 
-def test_a_hundred_clients_of_whom_ten_vanish_sum_up_exactly():
+def test_a_hundred_clients_of_whom_ten_vanish_sum_up_exactly() -> None:
     protocol = Protocol(100, 300, 20, 11, 80)
     protocol.keys()
     protocol.letters()
@@ -84,7 +88,7 @@ def test_a_hundred_clients_of_whom_ten_vanish_sum_up_exactly():
     assert (protocol.unmask() == protocol.expected()).all()
 
 
-def test_masked_inputs_look_uniform_even_for_zeros():
+def test_masked_inputs_look_uniform_even_for_zeros() -> None:
     """Chi-square over 256 cells of 4e5 bytes: false alarm below 1e-9 at 255 + 10 sd; zeros in the clear score 1e8."""
     protocol = Protocol(6, 20_000, 4, 3, 2)
     protocol.values = {m: np.zeros(20_000, np.uint32) for m in protocol.clients}
@@ -100,7 +104,7 @@ def test_masked_inputs_look_uniform_even_for_zeros():
         assert (score < 255 + 10 * np.sqrt(510)) == uniform
 
 
-def test_probe_12_masks_come_from_a_key_of_256_bits_and_reach_every_residue():
+def test_probe_12_masks_come_from_a_key_of_256_bits_and_reach_every_residue() -> None:
     """Flower's SecAgg+ draws masks from a 32-bit seed of a Mersenne twister and never draws the largest number."""
     words = np.zeros(1 << 16, np.uint32)
     add_mask(words, secure().bytes(32))
@@ -116,7 +120,7 @@ def test_probe_12_masks_come_from_a_key_of_256_bits_and_reach_every_residue():
         assert (first != second).sum() > 50
 
 
-def test_probe_13_a_client_never_hands_out_both_shares_of_a_peer():
+def test_probe_13_a_client_never_hands_out_both_shares_of_a_peer() -> None:
     """Flower's client answers for a node that is called active and dead at once, and so unmasks it."""
     protocol = Protocol(6, 10, 4, 3, 3)
     protocol.keys()
@@ -134,7 +138,7 @@ def test_probe_13_a_client_never_hands_out_both_shares_of_a_peer():
     [[1, 2], [2, 3, 4, 5], [1, 2, 3, 99], [1, 1, 2, 3], []],
     ids=["too few", "without me", "a stranger", "one twice", "nobody"],
 )
-def test_a_client_refuses_a_list_of_survivors_that_cannot_be(survivors):
+def test_a_client_refuses_a_list_of_survivors_that_cannot_be(survivors: Any) -> None:
     protocol = Protocol(6, 10, 4, 3, 3)
     protocol.keys()
     protocol.letters()
@@ -143,7 +147,7 @@ def test_a_client_refuses_a_list_of_survivors_that_cannot_be(survivors):
         protocol.clients[1].unmask(survivors)
 
 
-def test_too_few_survivors_are_not_opened_by_the_server_either():
+def test_too_few_survivors_are_not_opened_by_the_server_either() -> None:
     protocol = Protocol(6, 10, 4, 3, 5)
     protocol.keys()
     protocol.letters()
@@ -152,7 +156,7 @@ def test_too_few_survivors_are_not_opened_by_the_server_either():
         protocol.unmask()
 
 
-def test_steps_are_answered_once_and_in_order():
+def test_steps_are_answered_once_and_in_order() -> None:
     protocol = Protocol(5, 10, 4, 3, 2)
     protocol.keys()
     client = protocol.clients[1]
@@ -163,7 +167,7 @@ def test_steps_are_answered_once_and_in_order():
         client.share(protocol.server.roster)
 
 
-def test_keys_and_masks_are_fresh_in_every_round():
+def test_keys_and_masks_are_fresh_in_every_round() -> None:
     one, two = Protocol(), Protocol()
     assert one.session.label != two.session.label
     assert not {c.keys.masks for c in one.clients.values()} & {c.keys.masks for c in two.clients.values()}
@@ -172,7 +176,7 @@ def test_keys_and_masks_are_fresh_in_every_round():
     assert agree_secret(mine[0], yours[1], b"mask", b"1") != agree_secret(mine[0], yours[1], b"mask", b"2")
 
 
-def test_a_changed_letter_and_a_bad_key_are_refused():
+def test_a_changed_letter_and_a_bad_key_are_refused() -> None:
     key = secure().bytes(32)
     letter = bytearray(seal_letter(key, b"shares", b"about"))
     assert open_letter(key, bytes(letter), b"about") == b"shares"
@@ -185,7 +189,7 @@ def test_a_changed_letter_and_a_bad_key_are_refused():
         agree_secret(fresh_pair(secure())[0], bytes(32), b"small order")
 
 
-def test_two_members_with_one_key_are_refused():
+def test_two_members_with_one_key_are_refused() -> None:
     protocol = Protocol(4, 10, 4, 2, 2)
     protocol.keys()
     shown = dict(protocol.server.roster)
@@ -195,14 +199,14 @@ def test_two_members_with_one_key_are_refused():
 
 
 @pytest.mark.parametrize("other", [2, 3])
-def test_its_own_keys_sent_back_as_a_neighbors_are_refused(other):
+def test_its_own_keys_sent_back_as_a_neighbors_are_refused(other: int) -> None:
     protocol = Protocol(4, 10, 4, 2, 2)
     protocol.keys()
     with pytest.raises(errors.RunError, match="same key"):
         protocol.clients[1].share(dict(protocol.server.roster) | {other: protocol.clients[1].keys})
 
 
-def test_replayed_and_strange_messages_change_nothing():
+def test_replayed_and_strange_messages_change_nothing() -> None:
     protocol = Protocol(6, 10, 4, 3, 3)
     protocol.keys()
     protocol.server.add_keys(1, PublicKeys(bytes(32), bytes(32)))
@@ -213,7 +217,7 @@ def test_replayed_and_strange_messages_change_nothing():
     protocol.server.add_masked(1, protocol.masked[1])
     protocol.server.add_masked(77, protocol.masked[1])
     protocol.server.add_masked(6, np.zeros(3, np.uint32))
-    protocol.server.add_masked(6, np.zeros(10))
+    protocol.server.add_masked(6, np.zeros(10))  # type: ignore[arg-type]
     protocol.server.add_shares(6, Shares({1: b""}, {}))
     assert (protocol.unmask() == protocol.expected()).all()
     assert protocol.server.survivors == [1, 2, 3, 4, 5]
@@ -221,7 +225,9 @@ def test_replayed_and_strange_messages_change_nothing():
 
 @settings(max_examples=30, deadline=None)
 @given(st.binary(min_size=32, max_size=32), st.integers(1, 8), st.integers(0, 4))
-def test_any_threshold_of_shares_gives_the_secret_and_one_less_fits_any_secret(secret, threshold, more):
+def test_any_threshold_of_shares_gives_the_secret_and_one_less_fits_any_secret(
+    secret: Any, threshold: Any, more: Any
+) -> None:
     points = list(range(1, threshold + more + 1))
     shares = split(secret, threshold=threshold, points=points, rng=secure())
     chosen = RANDOM.permutation(points)[:threshold]
@@ -230,7 +236,7 @@ def test_any_threshold_of_shares_gives_the_secret_and_one_less_fits_any_secret(s
         combine({int(p): shares[int(p)] for p in chosen[1:]}, threshold=threshold)
 
 
-def test_one_share_of_two_is_uniform_whatever_the_secret():
+def test_one_share_of_two_is_uniform_whatever_the_secret() -> None:
     """4000 first bytes below the leading one, 16 cells: 12 sd above 15 is a false alarm of 5e-11 (chi-square)."""
     for secret in (bytes(32), b"\xff" * 32):
         seen = [split(secret, threshold=2, points=[1, 2], rng=secure())[1][1] >> 4 for _ in range(4000)]
@@ -238,7 +244,7 @@ def test_one_share_of_two_is_uniform_whatever_the_secret():
         assert ((counts - 250) ** 2 / 250).sum() < 15 + 12 * np.sqrt(30)
 
 
-def test_the_field_is_a_prime_above_all_secrets():
+def test_the_field_is_a_prime_above_all_secrets() -> None:
     assert PRIME > 2**256
     assert all(pow(base, PRIME - 1, PRIME) == 1 for base in (2, 3, 5, 7, 11, 13))
 
@@ -253,6 +259,6 @@ def test_the_field_is_a_prime_above_all_secrets():
         {"partners": 0, "threshold": 1, "survivors": 3},
     ],
 )
-def test_terms_that_could_open_one_input_are_refused(terms):
+def test_terms_that_could_open_one_input_are_refused(terms: Any) -> None:
     with pytest.raises(errors.InvalidParameter):
         Session.begin(range(1, 9), width=4, rng=secure(), **terms)

@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,27 +31,27 @@ TERMS = {
 }
 
 
-def plan_of(**changes):
+def plan_of(**changes: Any) -> Any:
     return DistributedExamples(**(TERMS | changes))
 
 
-def examples(count=40, seed=0, shift=0.0):
+def examples(count: int = 40, seed: Any = 0, shift: float = 0.0) -> tuple[Any, ...]:
     generator = torch.Generator().manual_seed(seed)
     targets = torch.randint(0, 2, (count,), generator=generator)
     return torch.randn(count, 3, generator=generator) + 3.0 * (targets[:, None] - 0.5) + shift, targets
 
 
-def silos(plan, names="abcd"):
+def silos(plan: Any, names: str = "abcd") -> Any:
     torch.manual_seed(1)
     return Silos(nn.Linear(3, 2), LOSS, {name: examples(seed=i) for i, name in enumerate(names)}, plan=plan)
 
 
-def account(**how):
-    known = {"unit": mosha.Example(), "epsilon": 1e9, "delta": 1e-2, "rule": "pure"}
+def account(**how: Any) -> Any:
+    known: dict[str, Any] = {"unit": mosha.Example(), "epsilon": 1e9, "delta": 1e-2, "rule": "pure"}
     return mosha.Ledger.memory().account("patients", **(known | how))
 
 
-def clipped_sum(data, weights, clip):
+def clipped_sum(data: Any, weights: Any, clip: Any) -> Any:
     """By a loop over single examples."""
     layer = nn.Linear(3, 2)
     with torch.no_grad():
@@ -64,7 +66,7 @@ def clipped_sum(data, weights, clip):
     return total
 
 
-def test_what_is_opened_is_the_sum_of_clipped_gradients_over_all_silos():
+def test_what_is_opened_is_the_sum_of_clipped_gradients_over_all_silos() -> None:
     """At rate 1, noise a 32nd of the clip: 7 sd of its share in a mean, a false alarm of 3e-12 a coordinate."""
     plan = plan_of(rate=1.0, batch=100.0, noise_multiplier=2.0**-5, clip=0.7)
     federation, weights = silos(plan), np.linspace(-1, 1, 8).astype(np.float32)
@@ -76,13 +78,13 @@ def test_what_is_opened_is_the_sum_of_clipped_gradients_over_all_silos():
     assert np.abs(found - expected / 2).max() > 0.5
 
 
-def test_the_shares_of_the_least_surviving_silos_add_up_to_the_noise_that_is_charged():
+def test_the_shares_of_the_least_surviving_silos_add_up_to_the_noise_that_is_charged() -> None:
     """A mean of 24,000 squares, 7 sd: a false alarm of 3e-12."""
     plan, width = plan_of(), 24_000
     total = sum(plan.encode(np.zeros(width, np.int64), secure()).view(np.int32).astype(np.int64) for _ in range(3))
     sigma = float(plan.chosen_noise * 2.0 ** plan.grid(width).bits)
 
-    def fits(scale):
+    def fits(scale: Any) -> Any:
         return abs(float((total.astype(float) ** 2).mean()) / scale**2 - 1) < 7 * math.sqrt(2 / width)
 
     assert fits(sigma)
@@ -90,7 +92,7 @@ def test_the_shares_of_the_least_surviving_silos_add_up_to_the_noise_that_is_cha
     assert not fits(1.1 * sigma)
 
 
-def test_the_noise_of_silos_that_do_not_collude_is_enough():
+def test_the_noise_of_silos_that_do_not_collude_is_enough() -> None:
     """Two of three shares make the whole: a mean of 24,000 squares, 7 sd, a false alarm of 3e-12."""
     plan, width = plan_of(colluding=1), 24_000
     total = sum(plan.encode(np.zeros(width, np.int64), secure()).view(np.int32).astype(np.int64) for _ in range(2))
@@ -99,7 +101,7 @@ def test_the_noise_of_silos_that_do_not_collude_is_enough():
     assert plan.epsilon(1e-5) == plan_of().epsilon(1e-5)
 
 
-def test_one_example_more_moves_a_sum_by_the_clip_at_most():
+def test_one_example_more_moves_a_sum_by_the_clip_at_most() -> None:
     plan = plan_of(rate=1.0)
     data, far = examples(), (torch.tensor([[1e6, -1e6, 1e6]]), torch.tensor([0]))
     more = tuple(torch.cat(pair) for pair in zip(data, far, strict=True))
@@ -109,7 +111,7 @@ def test_one_example_more_moves_a_sum_by_the_clip_at_most():
     assert 0.9 < moved / 2.0 ** plan.grid(8).bits <= 1
 
 
-def test_examples_are_drawn_by_coins_of_the_silo():
+def test_examples_are_drawn_by_coins_of_the_silo() -> None:
     """How many of 400 equal examples are in a sum: binomial of 400 and 0.25, within 8 sd (a false alarm of 2e-14)."""
     plan = plan_of(rate=0.25, batch=400)
     data = torch.ones(400, 3), torch.zeros(400, dtype=torch.long)
@@ -122,7 +124,7 @@ def test_examples_are_drawn_by_coins_of_the_silo():
     assert len({round(count) for count in counts}) > 1 or counts[0] != counts[1]
 
 
-def test_a_training_learns_pays_once_and_costs_what_one_training_on_all_data_does():
+def test_a_training_learns_pays_once_and_costs_what_one_training_on_all_data_does() -> None:
     plan = plan_of(rounds=40, noise_multiplier=0.6, delta=1e-4, outer=FedAvg(rate=0.5))
     federation, book = silos(plan), account()
     rounds = list(train(plan, federation, federation.initial(), account=book))
@@ -133,7 +135,7 @@ def test_a_training_learns_pays_once_and_costs_what_one_training_on_all_data_doe
     assert book.spent == pytest.approx(plan.epsilon(), rel=1e-6)
 
 
-def test_the_noise_of_one_training_is_a_third_of_that_of_nine_silos_on_their_own():
+def test_the_noise_of_one_training_is_a_third_of_that_of_nine_silos_on_their_own() -> None:
     """What a mean of nine silos with their own noise has, at the same price: three times as much."""
     shared = plan_of(clients=9, survivors=9, batch=90)
     mine = shared.clip * shared.chosen_noise / shared.batch
@@ -141,7 +143,7 @@ def test_the_noise_of_one_training_is_a_third_of_that_of_nine_silos_on_their_own
     assert own.noise_deviation / math.sqrt(9) == pytest.approx(3 * mine)
 
 
-def test_silos_that_vanish_are_left_out_and_too_few_are_not_summed():
+def test_silos_that_vanish_are_left_out_and_too_few_are_not_summed() -> None:
     plan = plan_of(delta=1e-4)
     inputs = {i: plan.encode(np.full(8, i), secure()) for i in (1, 2, 3, 4)}
     session = plan.session(list(inputs), 8, secure())
@@ -155,7 +157,7 @@ def test_silos_that_vanish_are_left_out_and_too_few_are_not_summed():
     assert book.spent == spent
 
 
-def test_a_round_of_another_plan_is_refused():
+def test_a_round_of_another_plan_is_refused() -> None:
     plan = plan_of()
     for other in (plan_of(rate=0.4), plan_of(clip=2.0), plan_of(noise_multiplier=0.5), plan_of(batch=70)):
         with pytest.raises(errors.RunError):
@@ -182,15 +184,15 @@ def test_a_round_of_another_plan_is_refused():
         lambda: Silos(nn.Linear(3, 2), nn.CrossEntropyLoss(), {"a": examples()}, plan=plan_of()),
         lambda: Silos(nn.BatchNorm1d(3), LOSS, {"a": examples()}, plan=plan_of()),
         lambda: ExampleSums(plan_of(), nn.Linear(3, 2), LOSS, list(zip(*examples(), strict=True))),
-        lambda: ExampleSums(DPSGD(steps=1, rate=0.5, clip=1.0), nn.Linear(3, 2), LOSS, examples()),
+        lambda: ExampleSums(DPSGD(steps=1, rate=0.5, clip=1.0), nn.Linear(3, 2), LOSS, examples()),  # type: ignore[arg-type]
     ],
 )
-def test_what_cannot_be_promised_is_refused_before_anything_is_paid(make):
+def test_what_cannot_be_promised_is_refused_before_anything_is_paid(make: Any) -> None:
     with pytest.raises(errors.InvalidParameter):
         make()
 
 
-def test_over_flower_a_silo_that_breaks_adds_zeros_and_tells_nobody(tmp_path):
+def test_over_flower_a_silo_that_breaks_adds_zeros_and_tells_nobody(tmp_path: Path) -> None:
     pytest.importorskip("flwr")
     from flwr.clientapp import ClientApp
 
@@ -199,8 +201,8 @@ def test_over_flower_a_silo_that_breaks_adds_zeros_and_tells_nobody(tmp_path):
 
     plan = plan_of(rate=1.0, batch=160.0, noise_multiplier=0.35, rounds=2, delta=1e-3)
 
-    def app(number):
-        def build(context):
+    def app(number: Any) -> Any:
+        def build(context: Any) -> tuple[Any, ...]:
             if number == 3:
                 raise RuntimeError("patient 17")
             return nn.Linear(3, 2), LOSS, examples(seed=number)

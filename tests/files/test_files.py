@@ -5,6 +5,9 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -30,7 +33,7 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN)
-def test_what_is_packed_comes_back(value):
+def test_what_is_packed_comes_back(value: Any) -> None:
     found = unpack(b"".join(pack(value)))
     assert found == value
     assert repr(found) == repr(value)
@@ -38,7 +41,7 @@ def test_what_is_packed_comes_back(value):
 
 @pytest.mark.parametrize("kind", ["?", "i1", "u8", "f2", "f4", ">f8", "c16"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 4), (2, 3)])
-def test_arrays_come_back_bit_for_bit_and_can_be_written_to(kind, shape):
+def test_arrays_come_back_bit_for_bit_and_can_be_written_to(kind: str, shape: Any) -> None:
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     array = np.frombuffer(os.urandom(size) if kind != "?" else bytes(size), kind).reshape(shape)
     (found,) = unpack(b"".join(pack([array])))
@@ -47,29 +50,31 @@ def test_arrays_come_back_bit_for_bit_and_can_be_written_to(kind, shape):
 
 
 @pytest.mark.parametrize("value", [object(), np.array([object()]), {1, 2}, np.array(["text"]), lambda: 0, b"bytes"])
-def test_what_is_not_plain_is_refused(value):
+def test_what_is_not_plain_is_refused(value: Any) -> None:
     with pytest.raises(InvalidParameter, match="cannot be kept"):
         pack({"here": [value]})
 
 
 @given(st.binary(max_size=300))
-def test_bytes_from_elsewhere_are_refused_or_plain(data):
+def test_bytes_from_elsewhere_are_refused_or_plain(data: Any) -> None:
     with contextlib.suppress(StateRefused):
         unpack(data)
 
 
-def test_lengths_of_files_fall_into_few():
+def test_lengths_of_files_fall_into_few() -> None:
     lengths = {sum(map(len, pack(np.zeros(n, np.uint8)))) for n in range(0, 200_000, 997)}
     assert len(lengths) < 80
     assert min(lengths) == 4096
 
 
-def box(path, secret, purpose="a", magic=b"test\n"):
+def box(path: Any, secret: Any, purpose: str = "a", magic: bytes = b"test\n") -> Any:
     return SealedFile(path, secret=secret, magic=magic, purpose=purpose, what="a test")
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 31, 32, 33, 100])
-def test_a_sealed_file_gives_back_what_was_written_in_whatever_parts(tmp_path, monkeypatch, length):
+def test_a_sealed_file_gives_back_what_was_written_in_whatever_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
     monkeypatch.setattr(sealed, "_PIECE", 16)
     content, secret = os.urandom(length), os.urandom(32)
     file = box(tmp_path / "f", secret)
@@ -80,7 +85,7 @@ def test_a_sealed_file_gives_back_what_was_written_in_whatever_parts(tmp_path, m
     assert content not in (tmp_path / "f").read_bytes() or length < 4
 
 
-def test_a_sealed_file_refuses_whatever_is_not_exactly_it(tmp_path, monkeypatch):
+def test_a_sealed_file_refuses_whatever_is_not_exactly_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealed, "_PIECE", 16)
     secret, path = os.urandom(32), tmp_path / "f"
     file = box(path, secret)
@@ -103,11 +108,11 @@ def test_a_sealed_file_refuses_whatever_is_not_exactly_it(tmp_path, monkeypatch)
             stranger.read()
 
 
-def test_a_failed_write_leaves_what_stood_there_and_nothing_beside(tmp_path):
+def test_a_failed_write_leaves_what_stood_there_and_nothing_beside(tmp_path: Path) -> None:
     path = tmp_path / "f"
     replace_file(path, [b"old"])
 
-    def parts():
+    def parts() -> Iterator[bytes]:
         yield b"new"
         raise OSError("full")
 
@@ -118,12 +123,14 @@ def test_a_failed_write_leaves_what_stood_there_and_nothing_beside(tmp_path):
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_a_file_is_created_once_for_its_owner_alone(tmp_path, monkeypatch, links):
-    def none(*_):
+def test_a_file_is_created_once_for_its_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    def none(*_: Any) -> NoReturn:
         raise PermissionError
 
     if not links:
-        monkeypatch.setattr(atomic.os, "link", none)
+        monkeypatch.setattr(atomic.os, "link", none)  # type: ignore[attr-defined]
     path = tmp_path / "f"
     assert create_file(path, [b"first"])
     assert not create_file(path, [b"second"])
@@ -135,7 +142,7 @@ def test_a_file_is_created_once_for_its_owner_alone(tmp_path, monkeypatch, links
         assert is_open_to_others(file.fileno())
 
 
-def test_a_secret_is_made_once_and_not_for_a_file_that_had_another(tmp_path):
+def test_a_secret_is_made_once_and_not_for_a_file_that_had_another(tmp_path: Path) -> None:
     path = tmp_path / "f"
     first = own_secret(path, what="it", again="Again.")
     assert own_secret(path, what="it", again="Again.") == first
@@ -145,7 +152,7 @@ def test_a_secret_is_made_once_and_not_for_a_file_that_had_another(tmp_path):
         own_secret(path, what="it", again="Again.")
 
 
-def test_a_lock_has_one_holder_among_processes_and_is_free_after_a_crash(tmp_path):
+def test_a_lock_has_one_holder_among_processes_and_is_free_after_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     script = (
         "import sys, pathlib, os\nfrom mosha.files.locks import FileLock\n"

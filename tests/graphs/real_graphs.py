@@ -4,6 +4,7 @@ import csv
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ GOLDEN = {row["graph"]: row for row in csv.DictReader((HERE / "golden.csv").read
 
 
 @cache
-def real(name):
+def real(name: Any) -> Any:
     path = DATA / f"{name}.edges.gz"
     if not path.exists():
         pytest.skip(f"the graph {name} is not in $MOSHA_DATA/graphs")

@@ -2,12 +2,13 @@
 
 import itertools
 from functools import cache
+from typing import Any
 
 from mosha.graphs import Graph
 
 
 @cache
-def every_graph(n):
+def every_graph(n: Any) -> dict[Any, Any]:
     """Every labelled graph on n vertices: edges as a bit mask -> graph."""
     pairs = list(itertools.combinations(range(n), 2))
     return {
@@ -17,7 +18,7 @@ def every_graph(n):
 
 
 @cache
-def edge_neighbors(n):
+def edge_neighbors(n: Any) -> list[Any]:
     """(graph, the same graph with one edge more), every such pair once."""
     graphs = every_graph(n)
     bits = n * (n - 1) // 2
@@ -25,13 +26,13 @@ def edge_neighbors(n):
 
 
 @cache
-def vertex_neighbors(n):
+def vertex_neighbors(n: Any) -> list[Any]:
     """(graph without a vertex, graph), for every graph on n vertices and every vertex of it."""
     graphs = every_graph(n - 1)
     return [(graphs[without(mask, n, v)], graph) for mask, graph in every_graph(n).items() for v in range(n)]
 
 
-def without(mask, n, vertex):
+def without(mask: Any, n: Any, vertex: Any) -> Any:
     """The mask of the graph without a vertex; the others keep their order."""
     others = [i for i, pair in enumerate(itertools.combinations(range(n), 2)) if vertex not in pair]
     return sum((mask >> i & 1) << place for place, i in enumerate(others))

@@ -5,6 +5,8 @@ False alarms: each statistical assertion below 1e-9, by the margins stated besid
 
 import math
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,23 +27,23 @@ from tests.graphs.real_graphs import real
 SECURE = mosha.noise.secure()
 
 
-def asked(question, graph, **price):
+def asked(question: Any, graph: Any, **price: Any) -> Any:
     return question.measurement(**price).step(None, graph, None, SECURE)[0]
 
 
-def rung_counts(rungs, widths, draws):
+def rung_counts(rungs: Any, widths: Any, draws: Any) -> Any:
     edges = np.cumsum([rungs.statistic.reach(rungs.raise_to_floor(widths), s) for s in range(200)])
     noise = np.abs([rungs.draw(widths, SECURE) for _ in range(draws)])
     return np.searchsorted(edges, noise)
 
 
-def expected_below(decay, sizes, rung):
+def expected_below(decay: Any, sizes: Any, rung: Any) -> Any:
     weights = sizes * np.exp(-decay * np.arange(sizes.size))
     return weights[:rung].sum() / weights.sum()
 
 
 @pytest.mark.parametrize("planted", [1.0, 0.8, 1.25])
-def test_the_ladder_draws_rungs_by_their_weight(planted):
+def test_the_ladder_draws_rungs_by_their_weight(planted: float) -> None:
     """10,000 draws; a share is off by 6.5 standard deviations with probability below 1e-10, planted ones by 16."""
     rungs = Rungs(TriangleCount(1000), 1.0)
     widths, draws = (100,), 10_000
@@ -51,7 +53,7 @@ def test_the_ladder_draws_rungs_by_their_weight(planted):
     assert (deviations < 6.5) == (planted == 1.0)
 
 
-def test_noise_of_the_ladder_is_even_within_its_rung_and_both_ways():
+def test_noise_of_the_ladder_is_even_within_its_rung_and_both_ways() -> None:
     """2000 draws: the mean sign is off by 6.5 / sqrt(2000) with probability below 1e-10."""
     rungs = Rungs(TriangleCount(1000), 1.0)
     drawn = np.array([rungs.draw((50,), SECURE) for _ in range(2000)])
@@ -59,7 +61,7 @@ def test_noise_of_the_ladder_is_even_within_its_rung_and_both_ways():
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_error_bars_of_triangles_hold(delta):
+def test_error_bars_of_triangles_hold(delta: float) -> None:
     """At confidence 1 - 1e-12 a bar is missed never; at one half it is missed now and then: 300 draws."""
     graph = real("ca-GrQc")
     question = protect(graph, unit=mosha.Edge()).triangles().measurement(epsilon=1, delta=delta)
@@ -73,7 +75,7 @@ def test_error_bars_of_triangles_hold(delta):
 
 
 @pytest.mark.parametrize("question", ["triangles", "clustering"])
-def test_no_bar_is_given_where_a_cap_that_was_chosen_may_lose_triangles(question, tmp_path):
+def test_no_bar_is_given_where_a_cap_that_was_chosen_may_lose_triangles(question: str, tmp_path: Path) -> None:
     """A clique of ten in which the bound loses nothing: the noise alone would be a bar that does not hold."""
     clique = Graph.of([(i, j) for i in range(10) for j in range(i)], vertices=10)
     unit = mosha.Node(max_degree=9)
@@ -85,13 +87,13 @@ def test_no_bar_is_given_where_a_cap_that_was_chosen_may_lose_triangles(question
     assert answer.plot().axes
 
 
-def test_a_forecast_of_triangles_at_node_level_is_that_of_the_noise_at_the_largest_cap():
+def test_a_forecast_of_triangles_at_node_level_is_that_of_the_noise_at_the_largest_cap() -> None:
     asked = protect([(0, 1)], unit=mosha.Node(max_degree=9), vertices=10).triangles()
     scale = (32 + 2) / 0.6  # 32 is the last power of two up to C(9, 2), and two fifths of epsilon choose the cap
     assert asked.forecast(epsilon=1) == pytest.approx(scale * np.log(20), rel=0.03)
 
 
-def test_triangles_are_as_accurate_as_the_published_bar():
+def test_triangles_are_as_accurate_as_the_published_bar() -> None:
     """The mean of 200 relative errors; a mean of 200 exponentials exceeds its own by a half with probability 1e-10."""
     for name, bar in {"facebook": 2.2e-4, "ca-GrQc": 1.8e-3}.items():
         graph = real(name)
@@ -100,7 +102,7 @@ def test_triangles_are_as_accurate_as_the_published_bar():
         assert np.mean(np.abs(np.array(found) - graph.triangles)) / graph.triangles < 1.5 * bar
 
 
-def test_sorted_degrees_gain_from_their_order():
+def test_sorted_degrees_gain_from_their_order() -> None:
     """Plain noise has a mean squared error of 8; regression leaves a fiftieth of it on this graph."""
     graph = real("ca-GrQc")
     found = asked(protect(graph, unit=mosha.Edge()).degree_sequence(), graph, epsilon=1)
@@ -108,12 +110,12 @@ def test_sorted_degrees_gain_from_their_order():
     assert (np.diff(found) >= -1e-12).all()
 
 
-def test_a_sequence_without_noise_is_left_as_it_is():
+def test_a_sequence_without_noise_is_left_as_it_is() -> None:
     degrees = np.sort(np.random.default_rng().integers(0, 40, 300))
     assert np.allclose(consistent_sequence(degrees, 299, variance=1e-9), degrees)
 
 
-def test_node_level_answers_are_near_the_truth():
+def test_node_level_answers_are_near_the_truth() -> None:
     graph = real("ca-GrQc")
     behind = protect(graph, unit=mosha.Node(max_degree=64))
     found = asked(behind.edges(), graph, epsilon=1)
@@ -124,7 +126,7 @@ def test_node_level_answers_are_near_the_truth():
     assert curve[-1] == 1.0
 
 
-def test_a_chosen_bound_serves_a_degree_distribution():
+def test_a_chosen_bound_serves_a_degree_distribution() -> None:
     """Means of 25 distances, measured mean and spread .024, .010 and .065, .020: the bars are 10 and 16 standard errors
     above; a bound chosen for edges instead has means of .064 and .168."""
     for name, bar in {"ca-GrQc": 0.045, "facebook": 0.13}.items():
@@ -137,7 +139,7 @@ def test_a_chosen_bound_serves_a_degree_distribution():
         assert all((np.diff(curve) >= 0).all() and curve[0] >= 0 and curve[-1] == 1.0 for curve in curves)
 
 
-def test_degrees_beyond_a_bound_go_on_as_they_fall_below_it_and_a_cliff_stays():
+def test_degrees_beyond_a_bound_go_on_as_they_fall_below_it_and_a_cliff_stays() -> None:
     counts = 5000 * (1 - np.exp(-np.arange(1, 201) / 20))
     beyond = distribution_tail(counts[:32], 5000.0, 200)
     assert np.abs(beyond[:-1] - counts[32:199] / 5000).max() < 0.02
@@ -148,7 +150,7 @@ def test_degrees_beyond_a_bound_go_on_as_they_fall_below_it_and_a_cliff_stays():
         assert (distribution(np.zeros(4), vertices) == 1.0).all()
 
 
-def test_components_at_node_level_are_near_the_truth():
+def test_components_at_node_level_are_near_the_truth() -> None:
     """Laplace noise of scale 16 is beyond 400 with probability e^-25."""
     graph = real("ca-GrQc")
     found = asked(protect(graph, unit=mosha.Node(max_degree=16)).components(), graph, epsilon=1)
@@ -158,7 +160,7 @@ def test_components_at_node_level_are_near_the_truth():
 
 @pytest.mark.parametrize("unit", [mosha.Edge(), mosha.Node(max_degree=64)], ids=["edge", "node"])
 @pytest.mark.parametrize("kind", ["cumulative_degrees", "degree_distribution"])
-def test_bars_of_cumulative_degrees_hold_for_all_entries_at_once(unit, kind):
+def test_bars_of_cumulative_degrees_hold_for_all_entries_at_once(unit: Any, kind: str) -> None:
     """Missed with probability 1e-10; ca-GrQc loses at most 60 vertices' worth of any entry to the bound of 64."""
     graph = real("ca-GrQc")
     question = getattr(protect(graph, unit=unit), kind)().measurement(epsilon=1)
@@ -176,7 +178,7 @@ def test_bars_of_cumulative_degrees_hold_for_all_entries_at_once(unit, kind):
     assert np.min(question.error(0.95, answer)) < 0.5 * graph.vertices / share  # and says something
 
 
-def test_a_declared_bound_on_degrees_at_edge_level_is_asked():
+def test_a_declared_bound_on_degrees_at_edge_level_is_asked() -> None:
     graph = real("ca-GrQc")
     behind = protect(graph, unit=mosha.Edge())
     shown = behind.sensitivities(max_degree=81)
@@ -187,7 +189,7 @@ def test_a_declared_bound_on_degrees_at_edge_level_is_asked():
         protect(graph, unit=mosha.Node()).triangles(max_degree=5)
 
 
-def test_a_forecast_with_a_public_graph_tells_noise_and_bias():
+def test_a_forecast_with_a_public_graph_tells_noise_and_bias() -> None:
     graph = real("ca-GrQc")
     edge, node = protect(graph, unit=mosha.Edge()), protect(graph, unit=mosha.Node(max_degree=8))
     assert edge.triangles().forecast(epsilon=1, like=graph) < edge.triangles().forecast(epsilon=1) / 10
@@ -195,7 +197,7 @@ def test_a_forecast_with_a_public_graph_tells_noise_and_bias():
     assert node.edges().forecast(epsilon=1, like=graph) == node.edges().forecast(epsilon=1) + lost
 
 
-def test_randomized_response_flips_at_its_rate_and_cells_are_pairs():
+def test_randomized_response_flips_at_its_rate_and_cells_are_pairs() -> None:
     """1e6 cells: the share is off by 6.5 standard deviations with probability below 1e-10."""
     rate = flip_rate(1.0)
     truth = -math.expm1(-float(rate))
@@ -214,14 +216,14 @@ def test_randomized_response_flips_at_its_rate_and_cells_are_pairs():
 class Answered:
     receipt = None
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
 
-def test_a_noisy_matrix_becomes_a_simple_graph_without_a_look_at_the_truth():
+def test_a_noisy_matrix_becomes_a_simple_graph_without_a_look_at_the_truth() -> None:
     graph = real("polblogs")
     raw = asked(protect(graph, unit=mosha.Edge()).adjacency(), graph, epsilon=6)
-    matrix = NoisyAdjacency.of(answer_of(Answered(raw)))
+    matrix = NoisyAdjacency.of(answer_of(Answered(raw)))  # type: ignore[arg-type]
     closest = matrix.closest()
     assert closest.edge_count == min(max(matrix.edges, 0), 1490 * 1489 // 2)
     assert matrix.threshold().edge_count == raw["value"].size
@@ -233,9 +235,9 @@ def test_a_noisy_matrix_becomes_a_simple_graph_without_a_look_at_the_truth():
 
 
 @pytest.mark.parametrize("kind", ["clustered", "communities", "filter"])
-def test_synthetic_graphs_are_simple_and_have_the_edges(kind):
+def test_synthetic_graphs_are_simple_and_have_the_edges(kind: str) -> None:
     graph = real("polblogs")
-    raw = asked(protect(graph, unit=mosha.Edge()).synthetic(kind), graph, epsilon=6)
+    raw = asked(protect(graph, unit=mosha.Edge()).synthetic(kind), graph, epsilon=6)  # type: ignore[arg-type]
     made = Graph.of(raw["value"], vertices=graph.vertices)
     assert made.edge_count == len(raw["value"])
     assert abs(made.edge_count - graph.edge_count) < 0.05 * graph.edge_count
@@ -247,15 +249,15 @@ def test_synthetic_graphs_are_simple_and_have_the_edges(kind):
 
 
 @pytest.mark.parametrize("kind", ["clustered", "communities", "filter"])
-def test_the_order_of_synthetic_pairs_tells_nothing(kind):
+def test_the_order_of_synthetic_pairs_tells_nothing(kind: str) -> None:
     graph = Graph.of([(i, i + 20) for i in range(20)], vertices=40)
-    pairs = asked(protect(graph, unit=mosha.Edge()).synthetic(kind), graph, epsilon=2)["value"].tolist()
+    pairs = asked(protect(graph, unit=mosha.Edge()).synthetic(kind), graph, epsilon=2)["value"].tolist()  # type: ignore[arg-type]
     assert pairs == sorted([low, high] for low, high in pairs)
     assert all(low < high for low, high in pairs)
 
 
 @pytest.mark.parametrize("epsilon", [2.0**-20, 2.0**-13, 0.01, 1.0, 1000.0])
-def test_the_ladder_pays_for_its_growth_rounded_up(epsilon):
+def test_the_ladder_pays_for_its_growth_rounded_up(epsilon: Any) -> None:
     rungs = Rungs(TriangleCount(10**9), epsilon)
     told = Fraction(epsilon) - rungs.decay
     x = Fraction(1, rungs.floor)  # the order of triangles is 1: growth is 1 + x
@@ -263,14 +265,14 @@ def test_the_ladder_pays_for_its_growth_rounded_up(epsilon):
     assert above - x**4 / 4 < told < above * (1 + Fraction(1, 2**38))
 
 
-def test_generators_survive_degenerate_degrees():
+def test_generators_survive_degenerate_degrees() -> None:
     generator = np.random.default_rng()
     for degrees in ([0, 0, 0, 0], [1, 1, 0, 0], [3, 3, 3, 3], [9] * 10, [9] + [1] * 9):
         made = clustered_graph(np.array(degrees), 5, generator)
         assert (made.degrees <= np.array(degrees)).all()
 
 
-def test_seeds_cover_nearly_what_greed_covers():
+def test_seeds_cover_nearly_what_greed_covers() -> None:
     graph = real("facebook")
     best = coverage(graph, greedy_seeds(graph, 5))
     chosen = asked(protect(graph, unit=mosha.Edge()).seeds(5), graph, epsilon=2)
@@ -278,7 +280,7 @@ def test_seeds_cover_nearly_what_greed_covers():
     assert len(set(chosen)) == 5
 
 
-def test_communities_and_partitions_find_what_is_there():
+def test_communities_and_partitions_find_what_is_there() -> None:
     halves = np.repeat([0, 1], 40)
     pairs = [(i, j) for i in range(80) for j in range(i) if halves[i] == halves[j]]
     graph = Graph.of(pairs, vertices=80)
@@ -289,7 +291,7 @@ def test_communities_and_partitions_find_what_is_there():
     assert asked(behind.best_partition([wrong, halves], density=0.5), graph, epsilon=1) == 1
 
 
-def test_nobody_to_trust_costs_accuracy():
+def test_nobody_to_trust_costs_accuracy() -> None:
     generator = np.random.default_rng()
     graph = Graph.of(generator.integers(0, 60, (500, 2)), vertices=60)
     rows, figure = compare_models(graph, epsilon=2, draws=4)
@@ -297,7 +299,7 @@ def test_nobody_to_trust_costs_accuracy():
     assert figure.axes
 
 
-def test_every_question_is_released_paid_plotted_and_found_again(tmp_path):
+def test_every_question_is_released_paid_plotted_and_found_again(tmp_path: Path) -> None:
     ledger = mosha.Ledger(tmp_path / "privacy.db")
     graph = real("polblogs")
     edge = protect(graph, unit=mosha.Edge(), account=ledger.account("e", unit=mosha.Edge(), epsilon=50, delta=1e-5))

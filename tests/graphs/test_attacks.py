@@ -4,6 +4,7 @@ False alarms: all attacks together 1e-9, split evenly among the entries.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,30 +30,30 @@ RUNS = {
 RUNS_OF = {name: runs for runs, names in RUNS.items() for name in names.split("; ")}
 
 
-def test_every_attack_that_is_named_exists():
+def test_every_attack_that_is_named_exists() -> None:
     assert set(RUNS_OF) <= {entry.name.removeprefix("graphs: ") for entry in ENTRIES}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
-def test_an_attack_finds_no_more_than_the_claim(entry):
+def test_an_attack_finds_no_more_than_the_claim(entry: Any) -> None:
     runs = RUNS_OF.get(entry.name.removeprefix("graphs: "), 800)
     proposals = entry.proposals[1:3] if runs > LEAST else entry.proposals[2:3]
     verdict = replace(entry, proposals=proposals).attack(runs=runs, confidence=1 - 1e-9 / len(ENTRIES))
     assert verdict.outcome is not mosha.audit.Outcome.BROKEN, verdict
 
 
-def complete(n):
+def complete(n: Any) -> tuple[Any, ...]:
     graphs = every_graph(n)
     full = max(graphs)
     return graphs[full], graphs[full ^ 1]
 
 
-def test_a_ladder_whose_noise_ignores_epsilon_is_broken():
+def test_a_ladder_whose_noise_ignores_epsilon_is_broken() -> None:
     """A fault of a public codebase: the rung is drawn and its distance from the middle forgotten."""
     statistic = TriangleCount(5)
     rungs = Rungs(statistic, 1.0)
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         widths = statistic.widths(data)
         return statistic.evaluate(data) + rungs._draw_on_rung(widths, 0, rng), state
 
@@ -61,14 +62,14 @@ def test_a_ladder_whose_noise_ignores_epsilon_is_broken():
     assert verdict.outcome is mosha.audit.Outcome.BROKEN
 
 
-def test_degree_reports_with_half_the_noise_are_broken():
+def test_degree_reports_with_half_the_noise_are_broken() -> None:
     """Another one: an edge is in two reports, and each was charged as if it were alone."""
 
-    def reports(graph, size):
+    def reports(graph: Any, size: Any) -> Any:
         noise = mosha.noise.discrete_laplace(0.25, (size, 2))  # epsilon 4 for each, where 4 was claimed for both
         return graph.degrees[:2] + noise
 
     first, second = every_graph(3)[1], every_graph(3)[0]
-    promise = {"neighbors": (first, second), "claim": mosha.guarantees.Pure(4), "confidence": 1 - 1e-9}
+    promise: dict[str, Any] = {"neighbors": (first, second), "claim": mosha.guarantees.Pure(4), "confidence": 1 - 1e-9}
     verdict = look_for_fault(lambda: mosha.audit.attack(reports, runs=20_000, batch=True, **promise))
     assert verdict.outcome is mosha.audit.Outcome.BROKEN

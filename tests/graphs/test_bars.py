@@ -4,6 +4,7 @@ The one test that draws states its false-alarm rate.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +21,10 @@ COUNTS = {"triangles": TriangleCount, "2-stars": lambda n: StarCount(n, 2), "3-s
 BUDGETS = [(30, 1.0), (100, 1.0), (200, 0.4), (1000, 3.0)]
 
 
-def weigh_noise(statistic, epsilon, widths):
+def weigh_noise(statistic: Any, epsilon: Any, widths: Any) -> Any:
     """P(|noise| > y) for y = 0, 1, ... by the law of `ladder.md`, integer by integer."""
     rungs = Rungs(statistic, epsilon * (1 - SPREAD_SHARE))
-    sizes, decay = [], float(rungs.decay)
+    sizes, decay = [], float(rungs.decay)  # type: ignore[var-annotated]
     while len(sizes) < 4 or sizes[-1] * math.exp(-decay * len(sizes)) > 1e-12 * sizes[0]:
         sizes.append(statistic.reach(rungs.raise_to_floor(widths), len(sizes)))
     weights = np.repeat(np.exp(-decay * np.arange(len(sizes))), sizes)
@@ -31,7 +32,7 @@ def weigh_noise(statistic, epsilon, widths):
     return left / (left[0] + 0.5)
 
 
-def miss(statistic, epsilon, width, narrower=1.0):
+def miss(statistic: Any, epsilon: Any, width: Any, narrower: float = 1.0) -> tuple[Any, ...]:
     """The chance that the bar of an answer at this width does not hold, and the bar where the noisy width is right."""
     measured, left = (
         ladder(statistic, unit=Edge(), epsilon=epsilon),
@@ -48,7 +49,9 @@ def miss(statistic, epsilon, width, narrower=1.0):
 
 
 @pytest.mark.parametrize(("vertices", "epsilon"), BUDGETS)
-def test_bars_of_the_ladder_hold_at_every_width_and_are_hardly_wider_than_the_noise(vertices, epsilon):
+def test_bars_of_the_ladder_hold_at_every_width_and_are_hardly_wider_than_the_noise(
+    vertices: Any, epsilon: Any
+) -> None:
     """The bar was up to six times the 95% quantile of the noise; at widths of 6 and 21 among them."""
     statistic = TriangleCount(vertices)
     widths = sorted({0, 6, min(21, statistic.cap), *np.geomspace(1, statistic.cap, 6).astype(int).tolist()})
@@ -61,7 +64,7 @@ def test_bars_of_the_ladder_hold_at_every_width_and_are_hardly_wider_than_the_no
 
 @pytest.mark.parametrize("kind", COUNTS)
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-def test_noise_at_larger_widths_exceeds_every_bar_more_often(kind, epsilon):
+def test_noise_at_larger_widths_exceeds_every_bar_more_often(kind: Any, epsilon: float) -> None:
     statistic = COUNTS[kind](40)
     pairs = [(w, v) for w in range(0, 39, 3) for v in {0, w // 2, w}]
     for wide, narrow in pairs:
@@ -76,7 +79,7 @@ def test_noise_at_larger_widths_exceeds_every_bar_more_often(kind, epsilon):
 
 @pytest.mark.parametrize("kind", COUNTS)
 @pytest.mark.parametrize("delta", [None, 0.0, 1e-6])
-def test_drawn_bars_hold(kind, delta):
+def test_drawn_bars_hold(kind: Any, delta: Any) -> None:
     """False alarm: a binomial tail of 1e-10; a third of the bar is rejected."""
     graph = Graph.of([(i, j) for i in range(40) for j in range(i) if (i * j) % 3 == 1], vertices=40)
     statistic, draws, rng = COUNTS[kind](40), 400, noise.secure()
@@ -92,13 +95,13 @@ def test_drawn_bars_hold(kind, delta):
         assert np.sum(errors <= bars / 3) < least
 
 
-def test_a_forecast_is_no_narrower_than_any_answer():
+def test_a_forecast_is_no_narrower_than_any_answer() -> None:
     asked = ladder(TriangleCount(50), unit=Edge(), epsilon=1)
     assert asked.error(0.95, None) == asked.error(0.95, {"width": 48}) >= asked.error(0.95, {"spread": 10})
 
 
 @pytest.mark.parametrize("delta", [None, 0.0, 1e-6])
-def test_confidences_close_to_one_have_a_bar(delta):
+def test_confidences_close_to_one_have_a_bar(delta: Any) -> None:
     """The search for it went below what can be taken off from one, and was refused as a confidence of 1."""
     statistic = TriangleCount(5000)
     asked = ladder(statistic, unit=Edge(), epsilon=1)

@@ -1,16 +1,18 @@
 """Graphs, their questions and streams show themselves in public words: neighboring data give equal text."""
 
+from typing import Any
+
 import pytest
 
 import mosha
 
 
-def show(thing):
+def show(thing: Any) -> tuple[Any, ...]:
     return repr(thing), str(thing), thing._repr_html_()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_neighboring_graphs_look_the_same(lang):
+def test_neighboring_graphs_look_the_same(lang: str) -> None:
     mosha.set_language(lang)
     try:
         edges = [(0, 1), (1, 2), (2, 3)]
@@ -25,7 +27,7 @@ def test_neighboring_graphs_look_the_same(lang):
         mosha.set_language(None)
 
 
-def test_a_stream_shows_what_it_hides_and_how_long():
+def test_a_stream_shows_what_it_hides_and_how_long() -> None:
     stream = mosha.streams.counter(unit=mosha.Person("who", at_most=3), horizon=365, epsilon=1)
     assert repr(stream) == "Stream(counter(Count), 365 steps, unit=Person('who', at_most=3))"
     assert "365" in str(stream)

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,11 +32,11 @@ from tests.graphs.small_graphs import edge_neighbors, every_graph, vertex_neighb
 EDGE = mosha.Edge()
 
 
-def kinds(n):
+def kinds(n: Any) -> list[Any]:
     return [TriangleCount(n), StarCount(n, 2), StarCount(n, 3)]
 
 
-def states(statistic, n):
+def states(statistic: Any, n: Any) -> set[Any]:
     """All pairs of (exact, widths) that neighbors have: all that a law depends on."""
     read = {}
     for graph in every_graph(n).values():
@@ -43,7 +44,7 @@ def states(statistic, n):
     return {(read[id(a)], read[id(b)]) for a, b in edge_neighbors(n)}
 
 
-def ladder_law(rungs, exact, widths, reach=400):
+def ladder_law(rungs: Any, exact: Any, widths: Any, reach: Any = 400) -> Any:
     """log P(y) for y in -reach..reach, from the definition: the rung of each integer."""
     steps = np.array([rungs.statistic.reach(rungs.raise_to_floor(widths), s) for s in range(8)])
     steps = np.append(steps, np.full(reach, steps[-1]))  # n - 2 was reached long before
@@ -56,7 +57,7 @@ def ladder_law(rungs, exact, widths, reach=400):
 
 @pytest.mark.parametrize("n", [3, 4, 5])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 6.0, 40.0])
-def test_the_ladder_never_exceeds_its_epsilon(n, epsilon):
+def test_the_ladder_never_exceeds_its_epsilon(n: int, epsilon: float) -> None:
     for statistic in kinds(n):
         if statistic.global_sensitivity == 0:
             continue
@@ -68,7 +69,7 @@ def test_the_ladder_never_exceeds_its_epsilon(n, epsilon):
         assert worst >= 0.2 * epsilon  # the law does depend on the graph: the check could fail
 
 
-def test_a_ladder_that_pays_nothing_for_its_constant_is_found_out():
+def test_a_ladder_that_pays_nothing_for_its_constant_is_found_out() -> None:
     statistic = StarCount(5, 3)
     rungs = Rungs(statistic, 6.0)
     rungs.floor, rungs.decay = 1, Fraction(6)
@@ -76,19 +77,19 @@ def test_a_ladder_that_pays_nothing_for_its_constant_is_found_out():
     assert found > 6.1
 
 
-def laplace_law(exact, scale, reach=1500):
+def laplace_law(exact: Any, scale: Any, reach: Any = 1500) -> Any:
     places = np.arange(-reach, reach + 1) - exact
     return math.log(math.tanh(1 / (2 * scale))) - np.abs(places) / scale
 
 
 @pytest.mark.parametrize("n", [4, 5])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-2), (4.0, 1e-9)])
-def test_smooth_laplace_noise_never_exceeds_its_delta(n, epsilon, delta):
+def test_smooth_laplace_noise_never_exceeds_its_delta(n: int, epsilon: float, delta: float) -> None:
     shift = 0.9 * epsilon
     decay = largest_decay(shift, epsilon, delta)
     for statistic in kinds(n):
 
-        def scale(widths, statistic=statistic):
+        def scale(widths: Any, statistic: Any = statistic) -> Any:
             bound = smooth_bound(statistic.reaches(widths, n), decay)
             return max(bound / shift, LEAST_SCALE)
 
@@ -98,7 +99,7 @@ def test_smooth_laplace_noise_never_exceeds_its_delta(n, epsilon, delta):
                 assert np.maximum(np.exp(p) - np.exp(epsilon + q), 0).sum() <= delta
 
 
-def test_the_bound_on_the_delta_of_a_dilation_is_close_to_the_truth_and_never_below_it():
+def test_the_bound_on_the_delta_of_a_dilation_is_close_to_the_truth_and_never_below_it() -> None:
     for epsilon, delta, scale in [(1.0, 1e-6, 8.0), (1.0, 1e-3, 300.0), (0.2, 1e-4, 50.0), (3.0, 1e-2, 20.0)]:
         shift = 0.9 * epsilon
         decay = largest_decay(shift, epsilon, delta)
@@ -123,7 +124,7 @@ EDGE_STATISTICS = [
 
 
 @pytest.mark.parametrize("statistic", EDGE_STATISTICS, ids=lambda s: type(s).__name__)
-def test_one_edge_moves_a_statistic_by_its_sensitivity_and_no_further(statistic):
+def test_one_edge_moves_a_statistic_by_its_sensitivity_and_no_further(statistic: Any) -> None:
     exact = {id(graph): statistic.evaluate(graph, EDGE) for graph in every_graph(5).values()}
     moves = [np.abs(exact[id(a)] - exact[id(b)]) for a, b in edge_neighbors(5)]
     claimed = statistic.sensitivity(EDGE)
@@ -132,7 +133,7 @@ def test_one_edge_moves_a_statistic_by_its_sensitivity_and_no_further(statistic)
     assert max((move > 0).sum() for move in moves) <= claimed.l0
 
 
-def node_statistics(bound):
+def node_statistics(bound: Any) -> tuple[Any, ...]:
     unit = mosha.Node(max_degree=bound)
     stars = [StarsOfBounded(k) for k in (2, 3) if k <= bound]
     return unit, [
@@ -147,7 +148,7 @@ def node_statistics(bound):
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 4])
-def test_one_vertex_moves_a_bounded_statistic_by_no_more_than_its_sensitivity(bound):
+def test_one_vertex_moves_a_bounded_statistic_by_no_more_than_its_sensitivity(bound: int) -> None:
     unit, statistics = node_statistics(bound)
     for statistic in statistics:
         exact = {id(g): statistic.evaluate(g, unit) for n in (4, 5) for g in every_graph(n).values()}
@@ -158,14 +159,14 @@ def test_one_vertex_moves_a_bounded_statistic_by_no_more_than_its_sensitivity(bo
             assert worst >= statistic.sensitivity(unit).l1 - 2 * (bound > 2)  # and five vertices nearly reach it
 
 
-def test_edges_of_a_bounded_graph_never_fall_when_a_vertex_comes():
+def test_edges_of_a_bounded_graph_never_fall_when_a_vertex_comes() -> None:
     for bound in (1, 2, 3):
         unit = mosha.Node(max_degree=bound)
         for a, b in vertex_neighbors(5):
             assert 0 <= EdgeCount().evaluate(b, unit)[0] - EdgeCount().evaluate(a, unit)[0] <= bound
 
 
-def test_triangles_after_a_projection_would_move_further_than_a_bounded_degree_suggests():
+def test_triangles_after_a_projection_would_move_further_than_a_bounded_degree_suggests() -> None:
     """Why nothing but degrees is asked of a projected graph: the last vertex brings 2 triangles, and C(2, 2) is 1."""
     edges = [(1, 3), (1, 4), (2, 4), (2, 5), (2, 6), (3, 4), (5, 6)]
     counts = []
@@ -177,11 +178,11 @@ def test_triangles_after_a_projection_would_move_further_than_a_bounded_degree_s
     assert abs(counts[1] - counts[0]) > math.comb(2, 2)
 
 
-def test_capped_triangles_are_lipschitz_and_never_fall():
+def test_capped_triangles_are_lipschitz_and_never_fall() -> None:
     caps = (1, 2, 3, 6)
     seen = {}
 
-    def values(graph):
+    def values(graph: Any) -> Any:
         key = (graph.vertices, tuple(graph))
         if key not in seen:
             seen[key] = capped_triangles_at(graph, caps)
@@ -196,10 +197,10 @@ def test_capped_triangles_are_lipschitz_and_never_fall():
 
 
 @pytest.mark.parametrize("bound", [1, 2, 4])
-def test_a_forest_of_bounded_degree_is_lipschitz_and_finds_the_components(bound):
+def test_a_forest_of_bounded_degree_is_lipschitz_and_finds_the_components(bound: int) -> None:
     seen = {}
 
-    def value(graph):
+    def value(graph: Any) -> Any:
         if id(graph) not in seen:
             seen[id(graph)] = bounded_forest(graph, bound)
         return seen[id(graph)]
@@ -211,7 +212,7 @@ def test_a_forest_of_bounded_degree_is_lipschitz_and_finds_the_components(bound)
         assert all(b.vertices - value(b) == b.components for _, b in vertex_neighbors(5)[4::61])
 
 
-def test_a_bound_below_what_forests_need_counts_too_many_components_and_never_too_few():
+def test_a_bound_below_what_forests_need_counts_too_many_components_and_never_too_few() -> None:
     star = Graph.of([(0, i) for i in range(1, 5)], vertices=5)
     assert [5 - bounded_forest(star, bound) for bound in (1, 2, 3, 4)] == [4, 3, 2, 1]
     assert bounded_forest(Graph.of([], vertices=0), 3) == 0
@@ -227,14 +228,14 @@ BOUNDED = [
 
 
 @pytest.mark.parametrize("statistic", BOUNDED, ids=str)
-def test_a_declared_bound_at_edge_level_is_enforced_on_every_graph(statistic):
+def test_a_declared_bound_at_edge_level_is_enforced_on_every_graph(statistic: Any) -> None:
     pairs = edge_neighbors(5)[::29]
     exact = {id(g): statistic.evaluate(g, EDGE)[0] for pair in pairs for g in pair}
     moves = [abs(exact[id(a)] - exact[id(b)]) for a, b in pairs]
     assert statistic.sensitivity(EDGE).l1 - 1 <= max(moves) <= statistic.sensitivity(EDGE).l1
 
 
-def flip_law(scores, scale):
+def flip_law(scores: Any, scale: Any) -> Any:
     """P(i) of permute-and-flip: the integral of p_i prod (1 - p_j t) over t in [0, 1], a polynomial."""
     heads = np.exp((np.array(scores, np.float64) - max(scores)) / float(scale))
     law = []
@@ -249,7 +250,9 @@ def flip_law(scores, scale):
 
 @pytest.mark.parametrize("choose", [choose_bound, balanced_bound])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_the_choice_of_a_bound_never_exceeds_its_epsilon(epsilon, choose, monkeypatch):
+def test_the_choice_of_a_bound_never_exceeds_its_epsilon(
+    epsilon: float, choose: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     captured = []
     monkeypatch.setattr(
         "mosha.graphs.statistics.choice_of_bound.permute_and_flip_choice",

@@ -1,8 +1,10 @@
 """Where floats do not close the gap, the optimum is found in fractions: a step at node level always has an answer."""
 
 import itertools
+from collections.abc import Iterator
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from mosha.graphs.statistics.lipschitz import capped_triangles, triangles_capped
 RNG = np.random.default_rng()
 
 
-def graphs():
+def graphs() -> Iterator[Any]:
     pairs = list(itertools.combinations(range(9), 2))
     yield Graph.of(pairs, vertices=9)
     yield Graph.of([(0, i) for i in range(1, 9)], vertices=9)
@@ -26,7 +28,7 @@ def graphs():
         yield Graph.of([pair for pair in pairs if RNG.random() < share], vertices=9)
 
 
-def test_fractions_find_what_floats_find():
+def test_fractions_find_what_floats_find() -> None:
     for _ in range(30):
         table = RNG.integers(0, 4, size=(5, 7))
         table[0] += 1
@@ -44,14 +46,14 @@ def test_fractions_find_what_floats_find():
 
 
 @pytest.mark.parametrize("fault", ["no solution", "far away", "not a number"])
-def test_a_solver_that_fails_does_not_make_the_step_fail(fault, monkeypatch):
+def test_a_solver_that_fails_does_not_make_the_step_fail(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = list(graphs())
     right = [
         (capped_triangles(g, 3), triangles_capped_at_edges(g, 2), bounded_forest(g, 1), bounded_forest(g, 2))
         for g in cases
     ]
 
-    def broken(gains, A_ub, b_ub, **_):  # noqa: N803  (SciPy's names)
+    def broken(gains: Any, A_ub: Any, b_ub: Any, **_: Any) -> Any:  # noqa: N803  (SciPy's names)
         x = {"no solution": None, "far away": np.zeros(len(gains))}.get(fault, np.full(len(gains), np.nan))
         return SimpleNamespace(x=x, ineqlin=SimpleNamespace(marginals=np.zeros(len(b_ub))))
 
@@ -65,7 +67,7 @@ def test_a_solver_that_fails_does_not_make_the_step_fail(fault, monkeypatch):
     assert found[1][2:] == (1, 2)
 
 
-def test_the_exact_optimum_is_within_a_quarter_of_what_is_certified():
+def test_the_exact_optimum_is_within_a_quarter_of_what_is_certified() -> None:
     for graph in graphs():
         if graph.edge_count:
             mixture = forests._Mixture(graph.pairs().astype(np.int64), graph.vertices, 2)

@@ -1,5 +1,7 @@
 """Compiled loops, their twins without a compiler, and the golden numbers of real graphs agree."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tests.graphs.small_graphs import every_graph
 
 
 @pytest.mark.parametrize("name", sorted(GOLDEN))
-def test_exact_statistics_are_the_published_ones(name):
+def test_exact_statistics_are_the_published_ones(name: Any) -> None:
     graph, row = real(name), GOLDEN[name]
     assert graph.edge_count == int(row["m"])
     assert graph.highest_degrees()[0] == int(row["max_degree"])
@@ -23,17 +25,17 @@ def test_exact_statistics_are_the_published_ones(name):
     assert compiled.triangles_at(graph.starts, graph.ends).max() == int(row["max_triangles_on_a_node"])
 
 
-def random_graph(generator, vertices, edges):
+def random_graph(generator: Any, vertices: Any, edges: Any) -> Any:
     hubs = generator.integers(0, max(1, vertices // 8), edges)  # a few vertices of high degree
     return Graph.of(np.stack([hubs, generator.integers(0, vertices, edges)], axis=1), vertices=vertices)
 
 
-def both(name, *arguments):
+def both(name: Any, *arguments: Any) -> tuple[Any, ...]:
     return getattr(compiled, name)(*arguments), getattr(sparse, name)(*arguments)
 
 
 @pytest.mark.parametrize(("vertices", "edges"), [(0, 0), (1, 3), (7, 12), (60, 400), (500, 3000)])
-def test_both_kinds_of_kernels_give_the_same_integers(vertices, edges):
+def test_both_kinds_of_kernels_give_the_same_integers(vertices: int, edges: int) -> None:
     generator = np.random.default_rng()
     pairs = generator.integers(0, max(vertices, 1), (edges if vertices else 0, 2))
     for ours, theirs in zip(*both("compress_rows", pairs[:, 0], pairs[:, 1], vertices), strict=True):
@@ -55,7 +57,7 @@ def test_both_kinds_of_kernels_give_the_same_integers(vertices, edges):
     assert np.allclose(*both("fit_isotonic", values))
 
 
-def test_common_neighbors_are_counted_over_all_pairs_joined_or_not():
+def test_common_neighbors_are_counted_over_all_pairs_joined_or_not() -> None:
     for graph in every_graph(5).values():
         rows = [set(graph.neighbors(v).tolist()) for v in range(5)]
         brute = max(len(rows[a] & rows[b]) for a in range(5) for b in range(a))
@@ -63,7 +65,7 @@ def test_common_neighbors_are_counted_over_all_pairs_joined_or_not():
         assert sparse.most_common_neighbors(graph.starts, graph.ends) == brute
 
 
-def test_a_projection_keeps_the_bound_and_loses_nothing_below_it():
+def test_a_projection_keeps_the_bound_and_loses_nothing_below_it() -> None:
     generator = np.random.default_rng()
     graph = random_graph(generator, 300, 2000)
     for bound in (1, 5, 40):
@@ -71,7 +73,7 @@ def test_a_projection_keeps_the_bound_and_loses_nothing_below_it():
     assert np.array_equal(graph.projected_degrees(300), graph.degrees)
 
 
-def test_isotonic_regression_is_increasing_and_keeps_the_sum():
+def test_isotonic_regression_is_increasing_and_keeps_the_sum() -> None:
     values = np.random.default_rng().normal(size=400)
     fitted = compiled.fit_isotonic(values)
     assert (np.diff(fitted) >= 0).all()
@@ -80,7 +82,9 @@ def test_isotonic_regression_is_increasing_and_keeps_the_sum():
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 2**20])
-def test_stubs_are_matched_without_loops_repetitions_or_edges_that_are_there(at_once, monkeypatch):
+def test_stubs_are_matched_without_loops_repetitions_or_edges_that_are_there(
+    at_once: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(generators, "CODES_AT_ONCE", at_once)
     for _ in range(50):
         source = np.random.default_rng()

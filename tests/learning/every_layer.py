@@ -1,41 +1,42 @@
 """One small model for each kind of layer, with batches for it."""
 
 import math
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 
-def losses_of(model, batch):
+def losses_of(model: Any, batch: Any) -> Any:
     out = model(*batch[:-1])
     return functional.cross_entropy(out, batch[-1], reduction="none")
 
 
-def labels(rows):
+def labels(rows: Any) -> Any:
     return torch.randint(0, 3, (rows,))
 
 
 class Mean(nn.Module):
     """The mean over all axes but the first and the last."""
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return x.flatten(1, -2).mean(dim=1) if x.ndim > 2 else x
 
 
 class Pooled(nn.Module):
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return x.flatten(2).mean(dim=2)
 
 
 class First(nn.Module):
     """Only the outputs of a recurrent layer, with and without its last state."""
 
-    def __init__(self, layer, width):
+    def __init__(self, layer: Any, width: Any) -> None:
         super().__init__()
         self.layer, self.out = layer, nn.Linear(width, 3)
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         outputs, state = self.layer(x)
         last = state[0] if isinstance(state, tuple) else state
         mean = outputs.mean(dim=1 if self.layer.batch_first else 0)
@@ -43,13 +44,13 @@ class First(nn.Module):
 
 
 class Attending(nn.Module):
-    def __init__(self, *, batch_first, need_weights, cross):
+    def __init__(self, *, batch_first: Any, need_weights: Any, cross: Any) -> None:
         super().__init__()
         self.attention = nn.MultiheadAttention(8, 2, batch_first=batch_first)
         self.first, self.out = nn.Linear(5, 8), nn.Linear(8, 3)
         self.need_weights, self.cross = need_weights, cross
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         h = torch.tanh(self.first(x))
         h = h if self.attention.batch_first else h.transpose(0, 1)
         other = h.flip(1 if self.attention.batch_first else 0) if self.cross else h
@@ -61,50 +62,50 @@ class Attending(nn.Module):
 class Own(nn.Module):
     """A module of one's own, with bare parameters."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.scale, self.shift = nn.Parameter(torch.rand(7)), nn.Parameter(torch.zeros(()))
         self.inner = nn.Linear(7, 3)
 
-    def forward(self, x, *, power=2):
+    def forward(self, x: Any, *, power: Any = 2) -> Any:
         return self.inner((x * self.scale + self.shift) ** power)
 
 
 class Twice(nn.Module):
     """One layer used twice."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.again, self.out = nn.Linear(6, 6), nn.Linear(6, 3)
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return self.out(torch.tanh(self.again(torch.tanh(self.again(x)))))
 
 
 class Tied(nn.Module):
     """Tokens in and out by one table."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.table = nn.Embedding(9, 6)
         self.out = nn.Linear(6, 9, bias=False)
         self.out.weight = self.table.weight
 
-    def forward(self, tokens):
+    def forward(self, tokens: Any) -> Any:
         return self.out(torch.tanh(self.table(tokens))).mean(dim=1)
 
 
 class SharedTable(nn.Module):
     """A wide table that reads a text twice and, tied, speaks as well: too large to be formed for every example."""
 
-    def __init__(self, *, tied):
+    def __init__(self, *, tied: Any) -> None:
         super().__init__()
         self.table, self.tied = nn.Embedding(40, 6), tied
         self.out = nn.Linear(6, 40 if tied else 3, bias=False)
         if tied:
             self.out.weight = self.table.weight
 
-    def forward(self, tokens):
+    def forward(self, tokens: Any) -> Any:
         h = torch.tanh(self.table(tokens)) * self.table(tokens.flip(1))
         return self.out(h).mean(dim=1)
 
@@ -112,23 +113,23 @@ class SharedTable(nn.Module):
 class SharedLayer(nn.Module):
     """One layer used twice, at every position."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.again, self.out = nn.Linear(12, 12), nn.Linear(12, 3)
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return self.out(torch.tanh(self.again(torch.tanh(self.again(x))))).mean(dim=1)
 
 
 class Bag(nn.Module):
     """Tokens of an example made one: with or without padding, with or without weights."""
 
-    def __init__(self, mode, *, padded=None, scaled=False):
+    def __init__(self, mode: Any, *, padded: Any = None, scaled: bool = False) -> None:
         super().__init__()
         self.bag, self.out = nn.EmbeddingBag(9, 6, mode=mode, padding_idx=padded), nn.Linear(6, 3)
         self.scaled = scaled
 
-    def forward(self, tokens):
+    def forward(self, tokens: Any) -> Any:
         weights = torch.linspace(0.5, 1, tokens.shape[1]).expand(tokens.shape) if self.scaled else None
         return self.out(self.bag(tokens, per_sample_weights=weights))
 
@@ -136,29 +137,29 @@ class Bag(nn.Module):
 class LoRA(nn.Module):
     """A frozen layer with an adapter of low rank."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.frozen = nn.Linear(8, 8).requires_grad_(False)
         self.down, self.up = nn.Linear(8, 2, bias=False), nn.Linear(2, 8, bias=False)
         self.out = nn.Linear(8, 3)
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return self.out(torch.relu(self.frozen(x) + self.up(self.down(x)))).mean(dim=1)
 
 
-def numbers(*shape):
+def numbers(*shape: Any) -> Any:
     return lambda rows: (torch.randn(rows, *shape), labels(rows))
 
 
-def tokens(*shape, below=9):
+def tokens(*shape: Any, below: Any = 9) -> Any:
     return lambda rows: (torch.randint(0, below, (rows, *shape)), labels(rows))
 
 
-def convolution(kind, channels=2, **options):
+def convolution(kind: Any, channels: Any = 2, **options: Any) -> Any:
     return lambda: nn.Sequential(kind(channels, 4, **options), nn.ReLU(), kind(4, 3, kernel_size=1), Pooled())
 
 
-def wide(kind, **options):
+def wide(kind: Any, **options: Any) -> Any:
     """A convolution with many channels and few positions: its gradients take more room than what it saw."""
     return lambda: nn.Sequential(kind(24, 24, **options), nn.Tanh(), kind(24, 3, kernel_size=1), Pooled())
 
@@ -166,31 +167,31 @@ def wide(kind, **options):
 class Turned(nn.Module):
     """Time first inside, batch first outside."""
 
-    def __init__(self, inner):
+    def __init__(self, inner: Any) -> None:
         super().__init__()
         self.inner = inner
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return self.inner(x.transpose(0, 1))
 
 
-def recurrent(kind, **options):
+def recurrent(kind: Any, **options: Any) -> Any:
     width = options.get("hidden_size", 5) * (2 if options.get("bidirectional") else 1)
     return lambda: First(kind(4, **({"hidden_size": 5} | options)), width)
 
 
 class Doubled(nn.Module):
-    def forward(self, weight):
+    def forward(self, weight: Any) -> Any:
         return 2 * weight.tanh()
 
 
-def parametrised():
+def parametrised() -> Any:
     layer = nn.Linear(6, 5)
     nn.utils.parametrize.register_parametrization(layer, "weight", Doubled())
     return nn.Sequential(layer, nn.Tanh(), nn.Linear(5, 3))
 
 
-def half_frozen():
+def half_frozen() -> Any:
     model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
     model[0].weight.requires_grad_(False)
     return model

@@ -1,7 +1,9 @@
 """Clipped sums are those of per-example clipping, for every kind of layer."""
 
 import copy
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +18,15 @@ from tests.learning.every_layer import MODELS, losses_of
 torch.set_num_threads(1)
 
 
-def flat_rule(clip):
-    def rule(norms):
+def flat_rule(clip: Any) -> Any:
+    def rule(norms: Any) -> Any:
         total = np.sqrt(np.square(norms).sum(axis=0))
         return np.minimum(1.0, clip / np.maximum(total, 1e-30))
 
     return rule
 
 
-def one_by_one(model, batch, clip, each=1):
+def one_by_one(model: Any, batch: Any, clip: Any, each: Any = 1) -> tuple[Any, ...]:
     """Per-unit clipping by a loop: the definition."""
     rows = len(batch[0])
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -40,7 +42,7 @@ def one_by_one(model, batch, clip, each=1):
 
 
 @contextmanager
-def doubled():
+def doubled() -> Iterator[None]:
     """New tensors are of double precision, as those that a model makes while it runs."""
     torch.set_default_dtype(torch.float64)
     try:
@@ -52,7 +54,7 @@ def doubled():
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("memory", [0, 1 << 30], ids=["ghost", "formed"])
 @pytest.mark.parametrize("each", [1, 3])
-def test_clipped_sums_are_those_of_clipping_one_by_one(name, memory, each):
+def test_clipped_sums_are_those_of_clipping_one_by_one(name: Any, memory: Any, each: int) -> None:
     """The definition is followed in double precision; rounding is measured by the lengths of what was added up."""
     make, draw = MODELS[name]
     model, batch = make(), draw(6)
@@ -71,7 +73,7 @@ def test_clipped_sums_are_those_of_clipping_one_by_one(name, memory, each):
         assert float((found.sums[parameter] - right).norm()) <= 1e-5 * added, parameter
 
 
-def test_tied_gradients_of_a_unit_vanish_together_where_one_is_too_large():
+def test_tied_gradients_of_a_unit_vanish_together_where_one_is_too_large() -> None:
     """One factor may be too large to be written down where the other is zero: tokens must not stay alone."""
     tokens, a, g = torch.tensor([[1], [2]]), torch.ones(2, 2, 3), torch.ones(2, 1, 4)
     a[0, 1], g[0] = 0.0, 2.0**127
@@ -85,7 +87,7 @@ def test_tied_gradients_of_a_unit_vanish_together_where_one_is_too_large():
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 @pytest.mark.parametrize("padded", [None, 0])
-def test_bags_give_what_pytorch_gives_also_where_nothing_is_in_them(mode, padded):
+def test_bags_give_what_pytorch_gives_also_where_nothing_is_in_them(mode: str, padded: Any) -> None:
     bag, tokens = nn.EmbeddingBag(5, 3, mode=mode, padding_idx=padded), torch.tensor([[0, 0], [1, 0], [2, 3], [4, 4]])
     expected, engine = bag(tokens), Engine(bag)
     with engine.tape.record(4, 1):
@@ -93,7 +95,7 @@ def test_bags_give_what_pytorch_gives_also_where_nothing_is_in_them(mode, padded
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_copy_of_a_wrapped_model_computes_with_its_own_parameters(name):
+def test_a_copy_of_a_wrapped_model_computes_with_its_own_parameters(name: Any) -> None:
     """A moving average that is made in the middle of a training is such a copy."""
     make, draw = MODELS[name]
     model, batch = make(), draw(6)
@@ -116,7 +118,7 @@ def test_a_copy_of_a_wrapped_model_computes_with_its_own_parameters(name):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-20, float("nan")])  # ordinary, too small for single precision, broken
 @pytest.mark.parametrize("width", [3, 5000])
-def test_norms_worked_out_together_are_those_worked_out_alone(scale, width):
+def test_norms_worked_out_together_are_those_worked_out_alone(scale: Any, width: int) -> None:
     rows = [torch.randn(4, 7), torch.randn(4, width), torch.randn(4, 2)]
     rows[1][2] *= scale
     together = RowNorms()

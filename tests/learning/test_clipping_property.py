@@ -1,5 +1,7 @@
 """Whatever small model is put together, clipped sums are those of clipping one by one, within 1e-5."""
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import assume, given, settings
@@ -22,18 +24,18 @@ BETWEEN = st.sampled_from([nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Identity])
 class Outputs(nn.Module):
     """The outputs of a recurrent layer or of self-attention."""
 
-    def __init__(self, layer):
+    def __init__(self, layer: Any) -> None:
         super().__init__()
         self.layer = layer
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         if isinstance(self.layer, nn.MultiheadAttention):
             return x + self.layer(x, x, x, need_weights=False)[0]
         return self.layer(x)[0]
 
 
 @st.composite
-def dense(draw):
+def dense(draw: Any) -> tuple[Any, ...]:
     """Layers over vectors: linear ones, with norms between them."""
     width, layers = draw(SIZES), []
     first = width
@@ -46,7 +48,7 @@ def dense(draw):
 
 
 @st.composite
-def pictures(draw):
+def pictures(draw: Any) -> tuple[Any, ...]:
     """Convolutions of any stride, padding, dilation and groups, with group norms between them."""
     groups = draw(st.integers(1, 2))
     channels, middle = groups * draw(st.integers(1, 2)), groups * draw(st.integers(1, 3))
@@ -59,14 +61,14 @@ def pictures(draw):
 
 
 @st.composite
-def sequences(draw):
+def sequences(draw: Any) -> tuple[Any, ...]:
     """Tokens, then linear layers, recurrent layers or attention, then the mean over positions."""
     width, length = 2 * draw(st.integers(1, 3)), draw(st.integers(2, 7))
     layers = [nn.Embedding(5, width)]
     for _ in range(draw(st.integers(1, 2))):
         kind = draw(st.sampled_from(["linear", "norm", "lstm", "gru", "attention"]))
         layers.append(
-            {
+            {  # type: ignore[arg-type]
                 "linear": lambda: nn.Linear(width, width),
                 "norm": lambda: nn.LayerNorm(width),
                 "lstm": lambda: Outputs(nn.LSTM(width, width, batch_first=True)),
@@ -81,7 +83,7 @@ def sequences(draw):
 MODELS = st.one_of(dense(), pictures(), sequences())
 
 
-def cancels(engine, batch, rows, each):
+def cancels(engine: Any, batch: Any, rows: Any, each: Any) -> bool:
     """Whether some sum over positions is below a quarter of its terms' norms: Gram norms are then made larger."""
     with engine.tape.record(rows, each):
         losses_of(engine.model, batch).sum().backward()
@@ -97,7 +99,7 @@ def cancels(engine, batch, rows, each):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _same_weights():
+def _same_weights() -> None:
     """Weights and rows are those of every `make test`, as the models are."""
     if not AFRESH:
         torch.manual_seed(2026)
@@ -105,7 +107,9 @@ def _same_weights():
 
 @settings(max_examples=60, deadline=None)
 @given(model=MODELS, units=st.integers(1, 5), each=st.integers(1, 2), form=st.booleans(), share=st.floats(0.2, 3.0))
-def test_clipped_sums_of_any_small_model_are_those_of_clipping_one_by_one(model, units, each, form, share):
+def test_clipped_sums_of_any_small_model_are_those_of_clipping_one_by_one(
+    model: Any, units: Any, each: Any, form: Any, share: Any
+) -> None:
     layers, draw = model
     network, rows = nn.Sequential(*layers), units * each
     batch = (draw(rows), torch.randint(0, 3, (rows,)))
@@ -130,7 +134,7 @@ def test_clipped_sums_of_any_small_model_are_those_of_clipping_one_by_one(model,
 
 
 @pytest.mark.parametrize("wrong", [1 - 1e-3, 1 + 1e-3])
-def test_a_clip_that_is_a_little_wrong_would_be_found(wrong):
+def test_a_clip_that_is_a_little_wrong_would_be_found(wrong: Any) -> None:
     network, batch = nn.Sequential(nn.Linear(4, 3)), (torch.randn(5, 4), torch.randint(0, 3, (5,)))
     clip = 0.5 * float(one_by_one(network, batch, 1.0)[1].min())
     expected, _ = one_by_one(network, batch, clip)

@@ -1,5 +1,7 @@
 """Convolutions whose gradients are not kept: norms and sums are those of gradients that are formed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -17,21 +19,21 @@ torch.set_num_threads(1)
 
 
 @st.composite
-def convolutions(draw):
+def convolutions(draw: Any) -> tuple[Any, ...]:
     """Inputs, gradients of outputs, a weight and how it goes over the inputs; some rows belong together."""
     axes, groups, each = draw(st.integers(1, 3)), draw(st.integers(1, 2)), draw(st.integers(1, 2))
     inputs, outputs = (groups * draw(st.integers(1, 5)) for _ in range(2))
     options = [[draw(st.integers(low, 2)) for _ in range(axes)] for low in (1, 0, 1)]
     kernel = [draw(st.integers(1, 3)) for _ in range(axes)]
-    how = How(*options, groups)
+    how = How(*options, groups)  # type: ignore[arg-type, call-arg]
     torch.manual_seed(draw(st.integers(0, 2**32)))
     x = torch.randn(each * draw(st.integers(1, 4)), inputs, *[draw(st.integers(5, 7)) for _ in range(axes)])
     weight = torch.randn(outputs, inputs // groups, *kernel)
-    shape = torch.convolution(x, weight, None, *options, False, [0] * axes, groups).shape
+    shape = torch.convolution(x, weight, None, *options, False, [0] * axes, groups).shape  # type: ignore[arg-type, call-arg]
     return x, torch.randn(shape), weight, how, each
 
 
-def one_by_one(x, g, weight, how):
+def one_by_one(x: Any, g: Any, weight: Any, how: Any) -> Any:
     """The gradient of each row by itself, in double precision: the definition."""
     wide = weight.double().requires_grad_()
     options = (how.stride, how.padding, how.dilation, False, [0] * len(how.stride), how.groups)
@@ -41,7 +43,7 @@ def one_by_one(x, g, weight, how):
     )
 
 
-def in_small_pieces(record):
+def in_small_pieces(record: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convolution_records, "PIECE", 64)
         return record.form()
@@ -49,7 +51,7 @@ def in_small_pieces(record):
 
 @given(convolutions(), st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_norms_and_sums_are_those_of_formed_gradients(convolution, by_gram):
+def test_norms_and_sums_are_those_of_formed_gradients(convolution: Any, by_gram: Any) -> None:
     x, g, weight, how, each = convolution
     record = Convolved(x, g, weight, how, each)
     if how.groups == 1:
@@ -78,7 +80,7 @@ def test_norms_and_sums_are_those_of_formed_gradients(convolution, by_gram):
 
 
 @pytest.mark.parametrize("channels", [64, 3])  # by Gram matrices, and by forming
-def test_positions_that_cancel_do_not_leave_more_than_one_clip_of_what_was_rounded(channels):
+def test_positions_that_cancel_do_not_leave_more_than_one_clip_of_what_was_rounded(channels: int) -> None:
     """Windows of one picture are alike, and their gradients cancel but for what single precision leaves of them."""
     layer = nn.Conv2d(channels, channels, 1 if channels == 64 else 3, bias=False)
     factors = torch.randn(1, channels, 4, 4) * 1e12
@@ -91,7 +93,7 @@ def test_positions_that_cancel_do_not_leave_more_than_one_clip_of_what_was_round
     ((record,),) = engine.tape.records.values()
     if channels == 3:
         record = Convolved(picture, factors, layer.weight.detach(), How([1, 1], [0, 0], [1, 1], 1), 1)
-    assert record.gram_is_cheaper(than_keeping=False) is (channels == 64)
+    assert record.gram_is_cheaper(than_keeping=False) is (channels == 64)  # type: ignore[attr-defined]
     found = torch.from_numpy(clipping_rule("flat", clip=1.0, scale=1.0)(record.squared_norms()[None] ** 0.5)).float()
     out = torch.empty(layer.weight.numel())
     with torch.no_grad():
@@ -102,7 +104,7 @@ def test_positions_that_cancel_do_not_leave_more_than_one_clip_of_what_was_round
     assert alone > 2 * float(found)
 
 
-def test_which_gradients_are_formed_does_not_depend_on_how_many_units_were_drawn():
+def test_which_gradients_are_formed_does_not_depend_on_how_many_units_were_drawn() -> None:
     layer = nn.Conv2d(24, 24, 3, padding=1)
     engine = Engine(layer, memory=24 * 24 * 9 * 4 * 8 // 2)  # room for eight units
     for most, kind in ((8, Pieces), (9, Convolved)):
@@ -114,7 +116,7 @@ def test_which_gradients_are_formed_does_not_depend_on_how_many_units_were_drawn
             assert isinstance(record, kind)
 
 
-def test_convolutions_take_no_more_room_than_they_are_given():
+def test_convolutions_take_no_more_room_than_they_are_given() -> None:
     """Eighteen layers would take 48 MiB for these rows; what is not formed keeps what was seen anyway."""
     layers = [nn.Conv2d(64, 64, 3, padding=1, bias=False) for _ in range(18)]
     model = nn.Sequential(*layers)
@@ -128,18 +130,20 @@ def test_convolutions_take_no_more_room_than_they_are_given():
 
 
 @pytest.mark.parametrize("width", [512 * 512 * 9, 512 * 512 * 9 + 1, 4096 * 300 + 4095, 1_000_003])
-def test_norms_of_the_widest_layers_are_worked_out(width):
+def test_norms_of_the_widest_layers_are_worked_out(width: Any) -> None:
     """A layer of a common network has more than 256 pieces of 4096."""
     values = torch.randn(1, width)
     assert row_norms_squared(values)[0] == pytest.approx(float(values.double().square().sum()), rel=1e-5)
 
 
 @pytest.mark.parametrize("channels", [16, 208, 224, 1024])
-def test_a_row_is_formed_by_one_kind_of_convolution_however_many_were_drawn(channels, monkeypatch):
+def test_a_row_is_formed_by_one_kind_of_convolution_however_many_were_drawn(
+    channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With groups or without them: the two may round differently, and a row must not feel that others came or went."""
     asked = []
 
-    def noted(g, x, weight, how, mask):
+    def noted(g: Any, x: Any, weight: Any, how: Any, mask: Any) -> tuple[Any, ...]:
         asked.append((how.groups > 1, 4 * weight.numel()))
         return None, torch.zeros(weight.shape), None
 

@@ -52,12 +52,12 @@ distributed.destroy_process_group()
 
 
 @pytest.mark.parametrize("whose", ["examples", "persons"])
-def test_two_processes_add_the_noise_of_one_and_the_data_of_both_and_each_unit_once(tmp_path, whose):
+def test_two_processes_add_the_noise_of_one_and_the_data_of_both_and_each_unit_once(tmp_path: Path, whose: str) -> None:
     root = Path(__file__).parents[2]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(root / "src")}
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
-    team = [subprocess.Popen([*command, str(rank), str(tmp_path), whose], **pipes) for rank in range(2)]
+    team = [subprocess.Popen([*command, str(rank), str(tmp_path), whose], **pipes) for rank in range(2)]  # type: ignore[call-overload]
     ends = [process.communicate(timeout=240) for process in team]
     if any("gloo" in said and "not" in said and "available" in said for _, said in ends):
         pytest.skip("this PyTorch has no gloo")

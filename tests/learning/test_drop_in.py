@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -19,30 +20,30 @@ ROWS = 40
 
 
 @pytest.fixture
-def account():
+def account() -> Any:
     return mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=100, delta=1e-5, rule="pure")
 
 
 class Listed(torch_data.Dataset):
     """Rows whose first number says which row it is."""
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return ROWS
 
-    def __getitem__(self, place):
+    def __getitem__(self, place: Any) -> tuple[Any, ...]:
         return torch.tensor([float(place), 1.0]), place % 2
 
 
 TENSORS = TensorDataset(torch.stack([Listed()[i][0] for i in range(ROWS)]), torch.arange(ROWS) % 2)
 
 
-def wrapped(loader, account, optimizer=None, plan=PLAN):
+def wrapped(loader: Any, account: Any, optimizer: Any = None, plan: Any = PLAN) -> Any:
     model = nn.Linear(2, 2)
     optimizer = (optimizer or torch.optim.SGD)(model.parameters(), lr=1e-4)
     return learning.private(model, optimizer, loader, plan=plan, account=account)
 
 
-def trained(model, optimizer, loader, each_batch=lambda: None):
+def trained(model: Any, optimizer: Any, loader: Any, each_batch: Any = lambda: None) -> Any:
     """All rows that were seen."""
     seen, criterion = set(), nn.CrossEntropyLoss()
     while loader.taken < PLAN.steps:
@@ -55,10 +56,10 @@ def trained(model, optimizer, loader, each_batch=lambda: None):
     return seen
 
 
-def test_a_private_optimizer_is_an_optimizer(account):
+def test_a_private_optimizer_is_an_optimizer(account: Any) -> None:
     model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account, torch.optim.Adam)
     assert isinstance(optimizer, torch.optim.Optimizer)
-    inside = optimizer.optimizer
+    inside = optimizer.optimizer  # type: ignore[attr-defined]
     assert optimizer.param_groups is inside.param_groups
     assert optimizer.state is inside.state
     assert optimizer.defaults == inside.defaults
@@ -89,7 +90,7 @@ def test_a_private_optimizer_is_an_optimizer(account):
         ),
     ],
 )
-def test_schedulers_of_pytorch_take_it(make, account):
+def test_schedulers_of_pytorch_take_it(make: Any, account: Any) -> None:
     model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account)
     scheduler = make(optimizer)
     first = optimizer.param_groups[0]["lr"]
@@ -97,7 +98,7 @@ def test_schedulers_of_pytorch_take_it(make, account):
     assert optimizer.optimizer.param_groups[0]["lr"] != first
 
 
-def test_hooks_are_called_once_an_update(account):
+def test_hooks_are_called_once_an_update(account: Any) -> None:
     model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account)
     called = []
     optimizer.register_step_pre_hook(lambda *_: called.append("before"))
@@ -106,7 +107,7 @@ def test_hooks_are_called_once_an_update(account):
     assert called == ["before", "after"] * PLAN.steps
 
 
-def test_what_a_paid_training_cannot_do_is_refused_in_words(account):
+def test_what_a_paid_training_cannot_do_is_refused_in_words(account: Any) -> None:
     model, optimizer, _ = wrapped(DataLoader(TENSORS, batch_size=8), account)
     with pytest.raises(InvalidParameter, match="settled"):
         optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
@@ -122,13 +123,13 @@ def test_what_a_paid_training_cannot_do_is_refused_in_words(account):
 
 
 class Own(torch_data.Sampler):
-    def __init__(self):
+    def __init__(self) -> None:
         pass
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(range(10))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 10
 
 
@@ -136,8 +137,8 @@ class OwnBatches(torch_data.BatchSampler):
     pass
 
 
-def unfit():
-    one = {"num_replicas": 2, "rank": 0}
+def unfit() -> dict[str, Any]:
+    one: dict[str, Any] = {"num_replicas": 2, "rank": 0}
     return {
         "weighted": {"sampler": torch_data.WeightedRandomSampler([1.0] * ROWS, ROWS)},
         "replacement": {"sampler": torch_data.RandomSampler(TENSORS, replacement=True)},
@@ -158,7 +159,7 @@ def unfit():
 
 
 @pytest.mark.parametrize("how", unfit().values(), ids=unfit())
-def test_a_sampler_that_cannot_be_followed_is_refused_unpaid(how, account):
+def test_a_sampler_that_cannot_be_followed_is_refused_unpaid(how: Any, account: Any) -> None:
     with pytest.raises(InvalidParameter, match="Nothing was spent"):
         wrapped(DataLoader(TENSORS, **how), account)
     assert account.spent == 0
@@ -166,7 +167,7 @@ def test_a_sampler_that_cannot_be_followed_is_refused_unpaid(how, account):
 
 @pytest.mark.parametrize("rows", [TENSORS, Listed()], ids=["tensors", "listed"])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_rows_that_a_loader_leaves_out_are_never_seen(rows, workers, account):
+def test_rows_that_a_loader_leaves_out_are_never_seen(rows: Any, workers: int, account: Any) -> None:
     half = range(ROWS // 2)
     batches = torch_data.BatchSampler(SubsetRandomSampler(half), 4, drop_last=True)
     loaders = [
@@ -183,12 +184,12 @@ def test_rows_that_a_loader_leaves_out_are_never_seen(rows, workers, account):
 @pytest.mark.parametrize(
     "how", [{}, {"shuffle": True}, {"drop_last": True}, {"sampler": torch_data.SequentialSampler(TENSORS)}]
 )
-def test_a_loader_over_all_rows_sees_rows_of_all_parts(how, account):
+def test_a_loader_over_all_rows_sees_rows_of_all_parts(how: Any, account: Any) -> None:
     seen = trained(*wrapped(DataLoader(TENSORS, batch_size=8, **how), account))
     assert min(seen) < ROWS // 2 <= max(seen)  # else: below 1e-9, 120 coins of one half that all fell one way
 
 
-def test_a_subset_that_names_a_row_twice_is_refused_by_a_training_too(account):
+def test_a_subset_that_names_a_row_twice_is_refused_by_a_training_too(account: Any) -> None:
     model = nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for rows in (Subset(TENSORS, [0, 1, 1]), Subset(Subset(Listed(), [0, 1, 1]), [0, 1])):
@@ -197,7 +198,7 @@ def test_a_subset_that_names_a_row_twice_is_refused_by_a_training_too(account):
     assert account.spent == 0
 
 
-def test_batches_that_are_cut_go_on_for_a_loop_that_stops_after_as_many_pieces_as_it_was_told(account):
+def test_batches_that_are_cut_go_on_for_a_loop_that_stops_after_as_many_pieces_as_it_was_told(account: Any) -> None:
     """As Lightning's: a new iterator each epoch, `len` pieces of it, and a closure."""
     model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account)
     continued, epochs = loader.continue_batches(), 0
@@ -219,40 +220,40 @@ class Loop:
     class Arguments:
         max_steps, gradient_accumulation_steps, max_grad_norm = -1, 8, 1.0
 
-    def __init__(self, model, rows):
+    def __init__(self, model: Any, rows: Any) -> None:
         self.model, self.train_dataset, self.args = model, rows, self.Arguments()
-        self.optimizer, self.losses = None, []
+        self.optimizer, self.losses = None, []  # type: ignore[var-annotated]
 
-    def create_optimizer(self):
+    def create_optimizer(self) -> Any:
         return torch.optim.SGD(self.model.parameters(), lr=0.1)
 
-    def training_step(self, model, inputs):
+    def training_step(self, model: Any, inputs: Any) -> NoReturn:
         raise AssertionError((model, inputs))
 
-    def get_train_dataloader(self):
+    def get_train_dataloader(self) -> NoReturn:
         raise AssertionError
 
-    def train(self):
-        for inputs in self.get_train_dataloader():
-            self.losses.append(self.training_step(self.model, inputs, 20))
+    def train(self) -> None:
+        for inputs in self.get_train_dataloader():  # type: ignore[var-annotated]
+            self.losses.append(self.training_step(self.model, inputs, 20))  # type: ignore[unreachable]
             self.optimizer.step()
             self.optimizer.zero_grad()
 
 
 class Named(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(2, 2)
 
-    def forward(self, values):
+    def forward(self, values: Any) -> dict[str, Any]:
         return {"logits": self.layer(values)}
 
 
-def loss_of_logits(out, labels):
+def loss_of_logits(out: Any, labels: Any) -> Any:
     return nn.functional.cross_entropy(out["logits"], labels, reduction="none")
 
 
-def test_a_trainer_takes_one_step_a_batch_and_tells_no_loss(account):
+def test_a_trainer_takes_one_step_a_batch_and_tells_no_loss(account: Any) -> None:
     rows = [{"values": torch.randn(2), "labels": place % 2} for place in range(ROWS)]
     loop = Loop(Named(), rows)
     before = loop.model.layer.weight.detach().clone()
@@ -266,10 +267,10 @@ def test_a_trainer_takes_one_step_a_batch_and_tells_no_loss(account):
     assert (loop.args.max_steps, loop.args.gradient_accumulation_steps, loop.args.max_grad_norm) == (PLAN.steps, 1, 0.0)
 
 
-def test_a_trainer_is_refused_where_its_loss_mixes_rows_or_it_is_none(account):
+def test_a_trainer_is_refused_where_its_loss_mixes_rows_or_it_is_none(account: Any) -> None:
     rows = [{"values": torch.randn(2), "labels": place % 2} for place in range(ROWS)]
 
-    def divided_by_the_batch(out, labels):
+    def divided_by_the_batch(out: Any, labels: Any) -> Any:
         return loss_of_logits(out, labels) / (labels > 0).sum().clamp_min(1)
 
     for trainer, loss in ((Loop(Named(), rows), divided_by_the_batch), (Named(), loss_of_logits)):

@@ -1,5 +1,7 @@
 """Sums of batches in whole steps: exact, whatever stood in their memory before, and read without a copy."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,7 @@ from mosha.noise import SeededRandom
 sizes = st.lists(st.integers(1, 70), min_size=1, max_size=5)
 
 
-def landed(sums, batches, names):
+def landed(sums: Any, batches: Any, names: Any) -> Any:
     """Lay batches down, each a list of (parameter, place, values); returns the sums of the values, cut one by one."""
     starts = dict(zip(names, np.cumsum([0, *names.values()]), strict=False))
     right = np.zeros(sum(names.values()), np.int64)
@@ -32,7 +34,7 @@ def landed(sums, batches, names):
     return right
 
 
-def drawn(data, names):
+def drawn(data: Any, names: Any) -> Any:
     """Up to three batches; each says something about part of some parameters, and nothing about the others."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     batches = []
@@ -45,7 +47,7 @@ def drawn(data, names):
 
 @given(sizes, st.integers(0, 2), st.data())
 @settings(max_examples=60, deadline=None)
-def test_sums_are_exact_however_batches_are_cut_and_whatever_stood_there(lengths, extras, data):
+def test_sums_are_exact_however_batches_are_cut_and_whatever_stood_there(lengths: Any, extras: Any, data: Any) -> None:
     names = {f"p{i}": n for i, n in enumerate(lengths)}
     sums = ExactSum({name: Size([n]) for name, n in names.items()}, extras)
     for _ in range(2):  # the second time over what the first left behind
@@ -55,14 +57,14 @@ def test_sums_are_exact_however_batches_are_cut_and_whatever_stood_there(lengths
         sums.extras.fill_(9)
 
 
-def made(width, **options):
+def made(width: Any, **options: Any) -> Any:
     plan = learning.DPSGD(steps=2, rate=0.1, clip=3.0, noise_multiplier=1.0, batch=10, **options)
     return Gradients(plan, Engine(nn.Linear(width, 1, bias=False)), lambda model, batch: model(batch[0])[:, 0])
 
 
 @given(sizes, st.booleans(), st.data())
 @settings(max_examples=60, deadline=None)
-def test_noise_on_sums_given_away_is_noise_on_finished_sums(lengths, loss, data):
+def test_noise_on_sums_given_away_is_noise_on_finished_sums(lengths: Any, loss: Any, data: Any) -> None:
     names = {f"p{i}": n for i, n in enumerate(lengths)}
     shapes, batches = {name: Size([n]) for name, n in names.items()}, drawn(data, names)
     gradients = made(sum(lengths), loss_at_most=2.0 if loss else None)
@@ -81,7 +83,7 @@ def test_noise_on_sums_given_away_is_noise_on_finished_sums(lengths, loss, data)
 
 @pytest.mark.parametrize("width", [1, 3, 1000, (1 << 17) + 1])
 @pytest.mark.parametrize("loss", [False, True])
-def test_an_answer_says_what_the_noisy_whole_numbers_say(width, loss):
+def test_an_answer_says_what_the_noisy_whole_numbers_say(width: Any, loss: bool) -> None:
     gradients = made(width, loss_at_most=2.0 if loss else None)
     total = np.random.default_rng(2).integers(-(2**40), 2**40, width)
     plan, bits, target = gradients.plan, gradients.grid.bits, gradients.grid.target

@@ -1,6 +1,7 @@
 """Scattering features, private moments of classes, and sums over neighbors: rows by themselves, bounds that hold."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from mosha.learning.linear.gaussian_classes import RADIUS, ClassMoments, Gaussia
 from mosha.learning.linear.scattering import Scattering
 
 
-def pictures(count=3, side=28):
+def pictures(count: int = 3, side: Any = 28) -> Any:
     return np.random.default_rng().uniform(size=(count, side, side))
 
 
-def test_features_have_the_declared_number_and_norm():
+def test_features_have_the_declared_number_and_norm() -> None:
     features = Scattering(side=28)
     found = features(pictures())
     assert found.shape == (3, features.width) == (3, 81 * 49)
@@ -27,7 +28,7 @@ def test_features_have_the_declared_number_and_norm():
 
 @pytest.mark.parametrize("groups", [1, 3, 9, 27, 81])
 @pytest.mark.parametrize("first", [0.5, 1.0, 2.0])
-def test_no_row_is_longer_than_the_norm_and_some_are_nearly_as_long(groups, first):
+def test_no_row_is_longer_than_the_norm_and_some_are_nearly_as_long(groups: int, first: float) -> None:
     features = Scattering(side=8, groups=groups, roots=True, first=first)
     lengths = np.linalg.norm(features(pictures(20, 8)), axis=1)
     assert (lengths <= features.norm * (1 + 1e-5)).all()
@@ -35,14 +36,14 @@ def test_no_row_is_longer_than_the_norm_and_some_are_nearly_as_long(groups, firs
         assert np.allclose(lengths, features.norm, rtol=1e-2)
 
 
-def test_weights_scale_the_first_channels_alone():
+def test_weights_scale_the_first_channels_alone() -> None:
     some, plain, twice = pictures(4), Scattering(side=28, groups=81), Scattering(side=28, groups=81, first=2.0)
     own, other = plain(some).reshape(4, 81, 49), twice(some).reshape(4, 81, 49)
     assert np.array_equal(other[:, :17], 2 * own[:, :17])
     assert np.array_equal(other[:, 17:], own[:, 17:])
 
 
-def test_roots_bring_faint_and_strong_edges_nearer():
+def test_roots_bring_faint_and_strong_edges_nearer() -> None:
     faint = np.zeros((1, 28, 28))
     faint[0, 4:24, 8:10], faint[0, 4:24, 20:22] = 1.0, 0.1
     edges = lambda roots: Scattering(side=28, groups=81, roots=roots)(faint).reshape(81, 7, 7)[1]
@@ -50,12 +51,12 @@ def test_roots_bring_faint_and_strong_edges_nearer():
     assert ratio(edges(True)) > 1.5 * ratio(edges(False))
 
 
-def test_features_of_a_picture_do_not_depend_on_the_others():
+def test_features_of_a_picture_do_not_depend_on_the_others() -> None:
     features, some = Scattering(side=28), pictures(70)
     assert np.allclose(features(some)[66], features(some[66:67])[0], atol=1e-3)
 
 
-def test_features_forget_brightness_and_small_shifts_more_than_shape():
+def test_features_forget_brightness_and_small_shifts_more_than_shape() -> None:
     features = Scattering(side=28)
     stroke = np.zeros((1, 28, 28))
     stroke[0, 6:22, 12:15] = 1.0
@@ -79,7 +80,7 @@ def test_features_forget_brightness_and_small_shifts_more_than_shape():
         {"side": 28, "roots": 1},
     ],
 )
-def test_wrong_pictures_are_refused(wrong):
+def test_wrong_pictures_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidParameter):
         Scattering(**wrong)
     with pytest.raises(DataError):
@@ -88,11 +89,11 @@ def test_wrong_pictures_are_refused(wrong):
         Scattering(side=28)(np.full((1, 28, 28), "a"))
 
 
-def moments(**changed):
-    return ClassMoments(**{"features": 3, "classes": ("a", "b"), "norm": 2.0} | changed)
+def moments(**changed: Any) -> Any:
+    return ClassMoments(**{"features": 3, "classes": ("a", "b"), "norm": 2.0} | changed)  # type: ignore[arg-type]
 
 
-def test_one_row_moves_the_moments_by_no_more_than_their_sensitivity():
+def test_one_row_moves_the_moments_by_no_more_than_their_sensitivity() -> None:
     random = np.random.default_rng()
     table = moments()
     for scale in (0.1, 1.0, 1e300):
@@ -107,7 +108,7 @@ def test_one_row_moves_the_moments_by_no_more_than_their_sensitivity():
             )
 
 
-def test_moments_come_back_in_the_units_of_the_rows():
+def test_moments_come_back_in_the_units_of_the_rows() -> None:
     rows = np.random.default_rng().normal(size=(500, 3)) * 0.3
     table = moments(classes=("a",))
     counts, means, seconds = table.unpack(table.evaluate((rows, ["a"] * 500), Example()))
@@ -116,17 +117,17 @@ def test_moments_come_back_in_the_units_of_the_rows():
     assert np.allclose(seconds[0], rows.T @ rows / 500, atol=0.01)
 
 
-def test_units_of_several_rows_move_more_and_persons_are_bounded():
+def test_units_of_several_rows_move_more_and_persons_are_bounded() -> None:
     table = moments()
     one = table.sensitivity(Example()).l2
     assert table.sensitivity(Row(at_most=3)).l2 == 3 * one
-    assert table.sensitivity(Example(neighbors="replace-one")).l2 == 2 * one
+    assert table.sensitivity(Example(neighbors="replace-one")).l2 == 2 * one  # type: ignore[arg-type]
     unit = Person("who", at_most=2)
     counts, _, _ = table.unpack(table.evaluate((np.ones((9, 3)), ["a"] * 9, ["ann"] * 9), unit))
     assert counts[0] == 2
 
 
-def test_a_generative_model_tells_classes_apart_and_makes_examples_up():
+def test_a_generative_model_tells_classes_apart_and_makes_examples_up() -> None:
     random = np.random.default_rng()
     rows = np.vstack([random.normal(0.5, 0.2, (1500, 2)), random.normal(-0.5, 0.2, (1500, 2))])
     labels = np.repeat([1, 0], 1500)
@@ -145,19 +146,19 @@ def test_a_generative_model_tells_classes_apart_and_makes_examples_up():
         GaussianClasses(classes=(0, 1), norm=1.0, mu=1.0).predict(rows)
 
 
-def test_no_rows_and_strange_rows_are_answered():
+def test_no_rows_and_strange_rows_are_answered() -> None:
     measurement = GaussianClasses(classes=(0, 1), norm=1.0, mu=1.0).measurement(2)
-    for data in ((np.zeros((0, 2)), []), (np.full((3, 2), np.nan), [0, None, "x"]), (np.full((1, 2), np.inf), [1])):
+    for data in ((np.zeros((0, 2)), []), (np.full((3, 2), np.nan), [0, None, "x"]), (np.full((1, 2), np.inf), [1])):  # type: ignore[var-annotated]
         assert np.isfinite(measurement.step(None, data, None, noise.secure())[0]).all()
     with pytest.raises(DataError):
         measurement.step(None, (np.zeros((3, 2)), [0]), None, noise.secure())
 
 
-def graph(vertices=12, edges=30):
+def graph(vertices: Any = 12, edges: Any = 30) -> Any:
     return np.random.default_rng().integers(0, vertices, (edges, 2))
 
 
-def test_one_edge_moves_the_sums_by_no_more_than_their_sensitivity():
+def test_one_edge_moves_the_sums_by_no_more_than_their_sensitivity() -> None:
     plan, edges = Aggregation(vertices=12, width=4, hops=1), np.unique(np.sort(graph(), axis=1), axis=0)
     vectors = np.random.default_rng().normal(size=(12, 4)) * 5
     whole = plan._sums(edges, vectors)
@@ -166,14 +167,14 @@ def test_one_edge_moves_the_sums_by_no_more_than_their_sensitivity():
         assert sum(int(v) ** 2 for v in moved.ravel()) <= plan.sensitivity(Edge()) ** 2
 
 
-def test_an_edge_counts_once_however_it_is_written():
+def test_an_edge_counts_once_however_it_is_written() -> None:
     plan, vectors = Aggregation(vertices=4, width=2, hops=1), unit_rows(np.ones((4, 2)))
     once = plan.evaluate([(0, 1)], vectors)
     assert np.array_equal(plan.evaluate([(1, 0), (0, 1), (2, 2), (0, 9), (-1, 2)], vectors), once)
     assert not plan.evaluate([], vectors).any()
 
 
-def test_hops_are_paid_at_once_and_asked_one_by_one():
+def test_hops_are_paid_at_once_and_asked_one_by_one() -> None:
     plan = Aggregation(vertices=12, width=3, hops=2)
     measurement = plan.measurement(unit=Edge(), epsilon=2, delta=1e-6)
     assert 1.99 < accounting.epsilon(measurement.event, 1e-6) <= 2
@@ -185,7 +186,7 @@ def test_hops_are_paid_at_once_and_asked_one_by_one():
         assert run.remaining == 0
 
 
-def test_the_noise_of_a_hop_is_as_wide_as_it_is_priced():
+def test_the_noise_of_a_hop_is_as_wide_as_it_is_priced() -> None:
     """2,400 samples: the variance is within 6.8 standard errors (false alarms below 1e-9); 0.7 and 1.4 are not."""
     plan = Aggregation(vertices=800, width=3, hops=1)
     found, _ = plan.measurement(unit=Edge(), mu=0.5).step(None, [], np.zeros((800, 3)), noise.secure())
@@ -197,12 +198,12 @@ def test_the_noise_of_a_hop_is_as_wide_as_it_is_priced():
 
 
 @pytest.mark.parametrize("wrong", [{"vertices": 0}, {"width": 0}, {"hops": 0}, {"hops": 1.5}])
-def test_wrong_sums_over_neighbors_are_refused(wrong):
+def test_wrong_sums_over_neighbors_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidParameter):
         Aggregation(**{"vertices": 3, "width": 2, "hops": 1} | wrong)
 
 
-def test_other_units_and_shapes_are_refused():
+def test_other_units_and_shapes_are_refused() -> None:
     plan = Aggregation(vertices=3, width=2, hops=1)
     with pytest.raises(InvalidParameter, match="edge"):
         plan.measurement(unit=Example(), mu=1)
@@ -212,7 +213,7 @@ def test_other_units_and_shapes_are_refused():
         plan.evaluate([(0.5, 1.5)], np.zeros((3, 2)))
 
 
-def test_neighbors_tell_the_group_of_a_vertex_though_each_edge_is_hidden():
+def test_neighbors_tell_the_group_of_a_vertex_though_each_edge_is_hidden() -> None:
     """Two groups of 150, ten neighbors each inside: the noisy sums of one hop find nearly all (measured: 99%)."""
     random = np.random.default_rng()
     group = np.repeat([0, 1], 150)

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,21 +14,21 @@ from mosha.exact.neighbor_sums import CLOSE, RADIUS, STEP, WEIGHT, WeightedSums,
 from mosha.learning import Aggregation, unit_rows
 
 
-def length(moved):
+def length(moved: Any) -> Any:
     return math.sqrt(sum(int(entry) ** 2 for entry in moved.ravel()))
 
 
-def without(ends, vertex):
+def without(ends: Any, vertex: Any) -> Any:
     return ends[(ends != vertex).all(axis=1)]
 
 
-def every_graph(vertices):
+def every_graph(vertices: Any) -> Iterator[Any]:
     pairs = np.array(list(itertools.combinations(range(vertices), 2)))
     for bits in itertools.product([False, True], repeat=len(pairs)):
         yield pairs[np.array(bits)]
 
 
-def furthest_move(sums, vertices, vectors):
+def furthest_move(sums: Any, vertices: Any, vectors: Any) -> Any:
     """How far one vertex moves the sums in all graphs of so many vertices, as a share of the sensitivity."""
     found = {graph.tobytes(): sums.evaluate(graph, vectors) for graph in every_graph(vertices)}
     moves = (
@@ -40,13 +42,15 @@ def furthest_move(sums, vertices, vectors):
 @pytest.mark.parametrize(
     ("vertices", "limit", "kinds"), [(4, 1, [0, 0, 0, 0]), (4, 2, [0, 1, 0, 1]), (5, 1, [0, 0, 1, 0, 1])]
 )
-def test_no_vertex_of_any_small_graph_moves_the_sums_by_more_than_the_sensitivity(vertices, limit, kinds):
+def test_no_vertex_of_any_small_graph_moves_the_sums_by_more_than_the_sensitivity(
+    vertices: int, limit: int, kinds: Any
+) -> None:
     sums = WeightedSums(vertices=vertices, width=2, limit=limit)
     assert 0.5 < furthest_move(sums, vertices, np.eye(2)[kinds]) <= 1
 
 
 @pytest.mark.parametrize("limit", [1, 2])
-def test_hubs_long_paths_and_crowds_stay_within_the_sensitivity(limit):
+def test_hubs_long_paths_and_crowds_stay_within_the_sensitivity(limit: int) -> None:
     path = np.array([(i, i + 1) for i in range(59)])
     star = np.array([(0, i) for i in range(1, 60)])
     crowd = np.unique(np.sort(np.random.default_rng().integers(0, 59, (400, 2)), axis=1), axis=0)
@@ -57,7 +61,7 @@ def test_hubs_long_paths_and_crowds_stay_within_the_sensitivity(limit):
         assert length(moved) <= sums.sensitivity()
 
 
-def keep_edges_in_order(ends, vertices, limit):
+def keep_edges_in_order(ends: Any, vertices: Any, limit: Any) -> Any:
     """The rule that keeps or drops: an edge stays if both its ends have room."""
     degrees, found = np.zeros(vertices), []
     for first, second in ends.tolist():
@@ -67,14 +71,14 @@ def keep_edges_in_order(ends, vertices, limit):
     return np.array(found)
 
 
-def test_a_rule_that_keeps_or_drops_edges_would_be_found_out():
+def test_a_rule_that_keeps_or_drops_edges_would_be_found_out() -> None:
     path, vectors = np.array([(i, i + 1) for i in range(59)]), np.eye(2)[np.arange(60) // 2 % 2]
     sums, plan = WeightedSums(vertices=60, width=2, limit=1), Aggregation(vertices=60, width=2, hops=1)
     ordered = [plan.evaluate(keep_edges_in_order(graph, 60, 1), vectors) for graph in (path, without(path, 0))]
     assert np.linalg.norm(ordered[0] - ordered[1]) > 2 * sums.sensitivity() * STEP
 
 
-def test_sums_are_plain_where_no_degree_is_above_the_limit():
+def test_sums_are_plain_where_no_degree_is_above_the_limit() -> None:
     ring = [(i, (i + 1) % 9) for i in range(9)]
     vectors = unit_rows(np.random.default_rng().random((9, 3)))
     plan = Aggregation(vertices=9, width=3, hops=1)
@@ -82,7 +86,7 @@ def test_sums_are_plain_where_no_degree_is_above_the_limit():
     assert np.linalg.norm(apart) <= 2 / 32 + 1e-6
 
 
-def value(ends, vectors, limit, weights):
+def value(ends: Any, vectors: Any, limit: Any, weights: Any) -> Any:
     """What the weights maximize, written down once more."""
     sums, degrees = np.zeros(vectors.shape), np.zeros(len(vectors))
     for (first, second), weight in zip(ends, weights, strict=True):
@@ -92,7 +96,7 @@ def value(ends, vectors, limit, weights):
     return 2 * limit * weights.sum() - (sums**2).sum() / 2 - 4 * (np.maximum(degrees - limit, 0) ** 2).sum()
 
 
-def test_the_certificate_bounds_what_any_other_weights_could_gain():
+def test_the_certificate_bounds_what_any_other_weights_could_gain() -> None:
     rng = np.random.default_rng()
     ends = np.array(list(itertools.combinations(range(7), 2)))
     whole = np.rint(unit_rows(rng.random((7, 3))) * (RADIUS - 2)).astype(np.int64)
@@ -106,13 +110,13 @@ def test_the_certificate_bounds_what_any_other_weights_could_gain():
             assert gained <= gap
 
 
-def test_negative_numbers_and_what_is_no_number_count_as_zero():
+def test_negative_numbers_and_what_is_no_number_count_as_zero() -> None:
     sums = WeightedSums(vertices=2, width=2, limit=1)
     found = sums.evaluate(np.array([(0, 1)]), np.array([[-3.0, 0.5], [math.nan, 1.0]]))
-    assert np.allclose(found * STEP, [[0, 0], [0, 0.5]], atol=0.04)
+    assert np.allclose(found * STEP, [[0, 0], [0, 0.5]], atol=0.04)  # type: ignore[arg-type]
 
 
-def test_node_level_is_paid_as_asked_and_twice_as_far_when_a_vertex_is_replaced():
+def test_node_level_is_paid_as_asked_and_twice_as_far_when_a_vertex_is_replaced() -> None:
     plan, node = Aggregation(vertices=12, width=3, hops=2), Node(max_degree=2)
     measurement = plan.measurement(unit=node, epsilon=2, delta=1e-6)
     assert 1.99 < accounting.epsilon(measurement.event, 1e-6) <= 2
@@ -124,7 +128,7 @@ def test_node_level_is_paid_as_asked_and_twice_as_far_when_a_vertex_is_replaced(
         assert run.step([(0, 1), (1, 2)], ask=unit_rows(sums)).value.shape == (12, 3)
 
 
-def test_the_noise_at_node_level_is_as_wide_as_it_is_priced():
+def test_the_noise_at_node_level_is_as_wide_as_it_is_priced() -> None:
     """2,400 samples: the variance is within 6.8 standard errors (false alarms below 1e-9); 0.7 and 1.4 are not."""
     plan, node = Aggregation(vertices=800, width=3, hops=1), Node(max_degree=2)
     found, _ = plan.measurement(unit=node, mu=0.5).step(None, [], np.zeros((800, 3)), noise.secure())
@@ -135,7 +139,7 @@ def test_the_noise_at_node_level_is_as_wide_as_it_is_priced():
     assert not accepted(scaled * 1.4)
 
 
-def test_a_vertex_without_a_degree_and_graphs_that_are_too_large_are_refused():
+def test_a_vertex_without_a_degree_and_graphs_that_are_too_large_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="max_degree"):
         Aggregation(vertices=3, width=2, hops=1).measurement(unit=Node(), mu=1)
     with pytest.raises(InvalidParameter, match="at most"):

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parents[2] / "src" / "mosha" / "learning"
         "graph_aggregation",
     ],
 )
-def test_every_file_that_promises_says_why(name):
+def test_every_file_that_promises_says_why(name: str) -> None:
     text = (FOLDER / f"{name}.py").read_text()
     assert "Guarantee:" in text
     for page in re.findall(r"`(linear\w+\.md)`", text):

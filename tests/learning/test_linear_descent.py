@@ -1,6 +1,7 @@
 """Laws of the private descent: an example adds the same whole matrix wherever it stands, and never a longer one."""
 
 import math
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -21,34 +22,34 @@ ANY_ROWS = arrays(np.float64, st.tuples(st.integers(0, 12), st.just(WIDTH)), ele
 WHOLE = arrays(np.float64, (WIDTH, OUTPUTS), elements=st.integers(-(2**30), 2**30)).map(lambda w: w * 2.0**-20)
 
 
-def plan(**changed):
-    return Descent(**{"width": WIDTH, "outputs": OUTPUTS, "loss": "softmax", "examples": 100, "steps": 4} | changed)
+def plan(**changed: Any) -> Any:
+    return Descent(**{"width": WIDTH, "outputs": OUTPUTS, "loss": "softmax", "examples": 100, "steps": 4} | changed)  # type: ignore[arg-type]
 
 
-def whole_rows(count, width=WIDTH):
+def whole_rows(count: Any, width: Any = WIDTH) -> Any:
     random = np.random.default_rng()
     return BoundedRows(width, norm=1.0, intercept=False).steps(random.normal(size=(count, width)))
 
 
-def targets(count, outputs=OUTPUTS):
+def targets(count: Any, outputs: Any = OUTPUTS) -> Any:
     return np.eye(outputs)[np.random.default_rng().integers(0, outputs, count)]
 
 
 @given(ANY_ROWS, st.booleans(), st.floats(1e-3, 1e3))
-def test_every_row_is_whole_and_within_the_ball(raw, intercept, norm):
+def test_every_row_is_whole_and_within_the_ball(raw: Any, intercept: Any, norm: Any) -> None:
     steps = BoundedRows(WIDTH, norm=norm, intercept=intercept).steps(raw).astype(object)
     assert all(sum(int(v) ** 2 for v in row) <= RADIUS**2 for row in steps)
 
 
 @given(ANY_ROWS)
-def test_a_row_is_bounded_by_itself(raw):
+def test_a_row_is_bounded_by_itself(raw: Any) -> None:
     rows = BoundedRows(WIDTH, between=(-3, 5))
     alone = [rows.steps(row[None])[0] for row in raw]
     assert np.array_equal(rows.steps(raw), np.array(alone, np.int16).reshape(len(raw), WIDTH + 1))
 
 
 @given(arrays(np.float64, (7, OUTPUTS), elements=st.integers(-(2**20), 2**20)), st.integers(1, 2**20))
-def test_clipped_residuals_are_whole_and_no_longer_than_the_clip(residuals, clip):
+def test_clipped_residuals_are_whole_and_no_longer_than_the_clip(residuals: Any, clip: Any) -> None:
     for row in clip_residuals(residuals, clip):
         assert sum(int(v) ** 2 for v in row) <= clip**2
         assert np.array_equal(row, np.rint(row))
@@ -56,7 +57,7 @@ def test_clipped_residuals_are_whole_and_no_longer_than_the_clip(residuals, clip
 
 @pytest.mark.parametrize("loss", LOSSES)
 @given(WHOLE)
-def test_one_example_moves_the_sum_by_its_own_gradient_wherever_it_stands(loss, weights):
+def test_one_example_moves_the_sum_by_its_own_gradient_wherever_it_stands(loss: Any, weights: Any) -> None:
     outputs = OUTPUTS if loss == "softmax" else 1
     descent = plan(loss=loss, outputs=outputs, clip=0.7)
     random = np.random.default_rng()
@@ -75,7 +76,7 @@ def test_one_example_moves_the_sum_by_its_own_gradient_wherever_it_stands(loss, 
 
 
 @given(WHOLE)
-def test_logits_are_the_exact_products_in_any_company(weights):
+def test_logits_are_the_exact_products_in_any_company(weights: Any) -> None:
     rows = whole_rows(9)
     exact = [
         [sum(int(a) * int(b) for a, b in zip(row, col, strict=True)) for col in (weights * 2**20).T] for row in rows
@@ -84,7 +85,7 @@ def test_logits_are_the_exact_products_in_any_company(weights):
     assert np.array_equal(logits_of(rows[4:5], weights), logits_of(rows, weights)[4:5])
 
 
-def test_the_largest_weights_still_give_exact_logits():
+def test_the_largest_weights_still_give_exact_logits() -> None:
     weights = np.full((WIDTH, 1), 2.0**18 / math.sqrt(WIDTH) - 2.0**-20)
     weights = np.rint(weights * 2**20) / 2**20
     rows = whole_rows(50)
@@ -92,14 +93,14 @@ def test_the_largest_weights_still_give_exact_logits():
     assert logits_of(rows, weights)[:, 0].tolist() == exact
 
 
-def test_blocks_leave_no_trace():
+def test_blocks_leave_no_trace() -> None:
     descent, rows, goals = plan(), whole_rows(5000), targets(5000)
     weights = np.rint(np.random.default_rng().normal(size=(WIDTH, OUTPUTS)) * 2**20) / 2**20
     parts = sum(descent.gradient(rows[k::7], goals[k::7], weights) for k in range(7))
     assert np.array_equal(descent.gradient(rows, goals, weights), parts)
 
 
-def test_the_gradient_is_that_of_the_loss_within_its_steps():
+def test_the_gradient_is_that_of_the_loss_within_its_steps() -> None:
     descent, rows, goals = plan(clip=1.5), whole_rows(300), targets(300)
     weights = np.rint(np.random.default_rng().normal(size=(WIDTH, OUTPUTS)) * 2**20) / 2**20
     x = rows / RADIUS
@@ -110,12 +111,12 @@ def test_the_gradient_is_that_of_the_loss_within_its_steps():
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.1, 1e-5), (2.93, 1e-9), (8.0, 1e-3)])
-def test_the_price_is_what_was_asked_for_and_no_less(epsilon, delta):
+def test_the_price_is_what_was_asked_for_and_no_less(epsilon: float, delta: float) -> None:
     event = plan(steps=60).measurement(unit=Example(), epsilon=epsilon, delta=delta).event
     assert 0.999 * epsilon <= accounting.epsilon(event, delta) <= epsilon
 
 
-def test_an_account_of_the_same_promise_pays_for_it():
+def test_an_account_of_the_same_promise_pays_for_it() -> None:
     from mosha import Ledger
 
     account = Ledger.memory().account(
@@ -123,10 +124,10 @@ def test_an_account_of_the_same_promise_pays_for_it():
     )
     with account.open(plan(steps=60).measurement(unit=Example(), epsilon=1, delta=1e-5)) as run:
         run.step((whole_rows(10), targets(10), None))
-    assert account.spent_as.epsilon <= 1
+    assert account.spent_as.epsilon <= 1  # type: ignore[attr-defined]
 
 
-def test_rho_and_mu_are_priced_in_their_own_measure():
+def test_rho_and_mu_are_priced_in_their_own_measure() -> None:
     from mosha.accounting.measures import concentrated, gaussian
 
     event = plan(steps=7).measurement(unit=Example(), rho=0.3).event
@@ -136,21 +137,21 @@ def test_rho_and_mu_are_priced_in_their_own_measure():
     assert gaussian_budget(mu=0.3) == 0.3
 
 
-def test_events_survive_json_and_more_noise_costs_less():
+def test_events_survive_json_and_more_noise_costs_less() -> None:
     small, large = (plan().measurement(unit=Example(), mu=mu).event for mu in (0.1, 0.2))
     assert from_json(small.to_json()) == small
     assert accounting.epsilon(small, 1e-6) < accounting.epsilon(large, 1e-6)
 
 
-def test_units_with_more_rows_or_replaced_ones_get_more_noise():
+def test_units_with_more_rows_or_replaced_ones_get_more_noise() -> None:
     descent = plan()
     one = descent.sensitivity(Example())
     assert descent.sensitivity(Row(at_most=3)) == 3 * one
-    assert descent.sensitivity(Example(neighbors="replace-one")) == 2 * one
+    assert descent.sensitivity(Example(neighbors="replace-one")) == 2 * one  # type: ignore[arg-type]
     assert descent.sensitivity(Person("who", at_most=5)) == 5 * one
 
 
-def test_a_person_with_many_examples_keeps_few():
+def test_a_person_with_many_examples_keeps_few() -> None:
     descent, unit = plan(steps=1), Person("who", at_most=2)
     run = descent.measurement(unit=unit, mu=0.5)
     assert run.event.parts()[0][0].sensitivity == 2 * descent.sensitivity(Example())
@@ -161,7 +162,7 @@ def test_a_person_with_many_examples_keeps_few():
         descent._admit_rows((rows, goals, None), unit)
 
 
-def one_step(noise_share=1.0):
+def one_step(noise_share: float = 1.0) -> Any:
     """The noise of one step on no data, in units of its standard deviation; a planted share of it, for power."""
     descent = plan(width=400, outputs=5, steps=1, learning_rate=1.0, examples=1)
     run = descent.measurement(unit=Example(), mu=0.25)
@@ -171,27 +172,27 @@ def one_step(noise_share=1.0):
     return weights.ravel() / sigma * noise_share
 
 
-def accepted(samples):
+def accepted(samples: Any) -> Any:
     """Whether the samples look like standard normal ones: false alarms below 1e-9 (6.2 standard errors, twice)."""
     n = samples.size
     mean, variance = samples.mean() * math.sqrt(n), (samples.var() - 1) * math.sqrt(n / 2)
     return abs(mean) < 6.2 and abs(variance) < 6.8
 
 
-def test_the_noise_of_a_step_is_as_wide_as_it_is_priced():
+def test_the_noise_of_a_step_is_as_wide_as_it_is_priced() -> None:
     assert accepted(one_step())
     assert not accepted(one_step(0.7))  # 2,000 samples: a variance of 0.49 is 16 standard errors away
     assert not accepted(one_step(1.4))
 
 
-def test_the_same_randomness_gives_the_same_weights():
+def test_the_same_randomness_gives_the_same_weights() -> None:
     run = plan().measurement(unit=Example(), mu=1)
     data = (whole_rows(30), targets(30), None)
     first, second = (run.step(None, data, None, noise.SeededRandom(5))[0] for _ in range(2))
     assert np.array_equal(first, second)
 
 
-def test_no_examples_are_answered():
+def test_no_examples_are_answered() -> None:
     weights, _ = (
         plan()
         .measurement(unit=Example(), mu=1)
@@ -201,7 +202,7 @@ def test_no_examples_are_answered():
     assert np.isfinite(weights).all()
 
 
-def test_a_wild_learning_rate_ends_in_finite_weights():
+def test_a_wild_learning_rate_ends_in_finite_weights() -> None:
     run = plan(learning_rate=1e300, steps=8).measurement(unit=Example(), mu=1)
     weights, _ = run.step(None, (whole_rows(30), targets(30), None), None, noise.SecureRandom())
     assert np.isfinite(weights).all()
@@ -215,7 +216,7 @@ def test_a_wild_learning_rate_ends_in_finite_weights():
         {"penalty": -1}, {"steps": 1 << 21}, {"width": True},
     ],
 )  # fmt: skip
-def test_wrong_plans_are_refused(changed):
+def test_wrong_plans_are_refused(changed: Any) -> None:
     with pytest.raises(InvalidParameter):
         plan(**changed)
 
@@ -228,7 +229,7 @@ def test_wrong_plans_are_refused(changed):
         {"epsilon": 1, "delta": 1e-30}, {"epsilon": math.inf, "delta": 1e-5},
     ],
 )  # fmt: skip
-def test_wrong_budgets_are_refused(budget):
+def test_wrong_budgets_are_refused(budget: Any) -> None:
     with pytest.raises(InvalidParameter):
         plan().measurement(unit=Example(), **budget)
 
@@ -240,19 +241,19 @@ def test_wrong_budgets_are_refused(budget):
         {"norm": math.inf}, {"between": (0, 1), "norm": -1},
     ],
 )  # fmt: skip
-def test_wrong_bounds_are_refused(bounds):
+def test_wrong_bounds_are_refused(bounds: Any) -> None:
     with pytest.raises(InvalidParameter):
         BoundedRows(WIDTH, **bounds)
 
 
-def test_rows_without_bounds_are_refused():
+def test_rows_without_bounds_are_refused() -> None:
     with pytest.raises(Unbounded, match="without a bound"):
         BoundedRows(WIDTH)
 
 
-def test_labels_that_are_unknown_or_strange_count_for_nothing():
+def test_labels_that_are_unknown_or_strange_count_for_nothing() -> None:
     class Strange:
-        def __hash__(self):
+        def __hash__(self) -> NoReturn:
             raise RuntimeError
 
     assert label_codes([1, Strange(), "1", None, 2.0, [1]], (1, 2)).tolist() == [0, -1, -1, -1, 1, -1]

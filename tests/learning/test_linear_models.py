@@ -4,6 +4,7 @@ import math
 import os
 import sys
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -17,16 +18,16 @@ ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("MOSHA_DATA", ROOT.parent / "shared" / "data"))
 
 
-def account(unit=None, mu=10.0):
+def account(unit: Any = None, mu: float = 10.0) -> Any:
     return Ledger.memory().account("models", unit=unit or Example(), mu=mu, delta=1e-6)
 
 
-def halves(count=2000):
+def halves(count: int = 2000) -> tuple[Any, ...]:
     rows = np.random.default_rng().uniform(-1, 1, (count, 2))
     return rows, (rows[:, 0] + rows[:, 1] > 0).astype(int)
 
 
-def logistic(**changed):
+def logistic(**changed: Any) -> Any:
     return LogisticRegression(**{"examples": 2000, "norm": math.sqrt(2), "mu": 2.0} | changed)
 
 
@@ -35,14 +36,14 @@ class Untouchable:
 
     shape = (3, 2)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: Any) -> NoReturn:
         raise AssertionError(name)
 
-    def __array__(self, *arguments, **named):
+    def __array__(self, *arguments: Any, **named: Any) -> NoReturn:
         raise AssertionError
 
 
-def test_logistic_regression_learns_and_says_what_it_paid():
+def test_logistic_regression_learns_and_says_what_it_paid() -> None:
     rows, y = halves()
     book = account()
     model = logistic().fit(rows, y, account=book)
@@ -53,7 +54,7 @@ def test_logistic_regression_learns_and_says_what_it_paid():
     assert model.n_features_in_ == 2
 
 
-def test_softmax_regression_learns():
+def test_softmax_regression_learns() -> None:
     rows = np.random.default_rng().uniform(-1, 1, (3000, 2))
     y = np.where(rows[:, 0] > 0.3, "right", np.where(rows[:, 1] > 0, "up", "down"))
     model = SoftmaxRegression(classes=["up", "down", "right"], examples=3000, norm=math.sqrt(2), mu=3.0)
@@ -63,7 +64,7 @@ def test_softmax_regression_learns():
     assert set(model.predict(rows)) <= {"up", "down", "right"}
 
 
-def test_linear_regression_finds_the_line_in_the_units_of_the_data():
+def test_linear_regression_finds_the_line_in_the_units_of_the_data() -> None:
     rows = np.random.default_rng().uniform(0, 10, (5000, 2))
     y = 20 + 5 * rows[:, 0] - 3 * rows[:, 1]
     model = LinearRegression(target=(-50, 150), examples=5000, between=(0, 10), mu=8.0, steps=150, learning_rate=2.0)
@@ -72,7 +73,7 @@ def test_linear_regression_finds_the_line_in_the_units_of_the_data():
     assert np.allclose(rows @ model.coef_ + model.intercept_, model.predict(rows), atol=0.5)
 
 
-def test_coefficients_speak_of_raw_features():
+def test_coefficients_speak_of_raw_features() -> None:
     rows, y = halves()
     for bounds in ({"norm": 1.5}, {"between": ([-1, -1], [1, 1])}):
         model = logistic(**{"norm": None} | bounds).fit(rows, y, account=account())
@@ -81,7 +82,7 @@ def test_coefficients_speak_of_raw_features():
         assert np.allclose(logits, model.decision_function(inside)[:, 0], atol=0.02)
 
 
-def test_nothing_is_read_where_the_account_refuses():
+def test_nothing_is_read_where_the_account_refuses() -> None:
     with pytest.raises(BudgetExceeded):
         logistic().fit(Untouchable(), Untouchable(), account=account(mu=0.5))
     with pytest.raises(WrongUnit):
@@ -92,7 +93,7 @@ def test_nothing_is_read_where_the_account_refuses():
         logistic(norm=None).fit(Untouchable(), Untouchable(), account=account())
 
 
-def test_a_retry_under_the_same_key_is_free_and_gives_the_same_model():
+def test_a_retry_under_the_same_key_is_free_and_gives_the_same_model() -> None:
     rows, y = halves()
     book = account()
     first, second = (logistic().fit(rows, y, account=book, key="model") for _ in range(2))
@@ -100,7 +101,7 @@ def test_a_retry_under_the_same_key_is_free_and_gives_the_same_model():
     assert book.spent <= 4.0 * (1 + 1e-9)
 
 
-def test_another_question_under_the_same_key_is_refused_or_paid():
+def test_another_question_under_the_same_key_is_refused_or_paid() -> None:
     rows, y = halves()
     book = account()
     logistic().fit(rows, y, account=book, key="model")
@@ -108,7 +109,7 @@ def test_another_question_under_the_same_key_is_refused_or_paid():
         logistic(learning_rate=3.0).fit(rows, y, account=book, key="model")
 
 
-def test_whatever_a_row_holds_is_answered():
+def test_whatever_a_row_holds_is_answered() -> None:
     rows, y = halves(50)
     rows[0], rows[1], rows[2] = np.nan, np.inf, (1e308, -1e308)
     labels = y.astype(object)
@@ -120,7 +121,7 @@ def test_whatever_a_row_holds_is_answered():
     assert np.isfinite(line.predict(rows)).all()
 
 
-def test_shapes_that_are_wrong_say_so():
+def test_shapes_that_are_wrong_say_so() -> None:
     rows, y = halves(20)
     for data in ((rows[0], y), (rows, y[:5]), (rows, y[:, None])):
         with pytest.raises(DataError):
@@ -133,12 +134,12 @@ def test_shapes_that_are_wrong_say_so():
 
 
 @pytest.mark.parametrize("classes", [(1,), (1, 1), (0, 1, 2), ()])
-def test_wrong_classes_are_refused(classes):
+def test_wrong_classes_are_refused(classes: Any) -> None:
     with pytest.raises(InvalidParameter, match="classes"):
         logistic(classes=classes).fit(*halves(5), account=account())
 
 
-def test_parameters_are_read_and_set_by_name():
+def test_parameters_are_read_and_set_by_name() -> None:
     model = logistic(steps=7)
     assert model.get_params()["steps"] == 7
     assert model.set_params(steps=9).steps == 9
@@ -147,7 +148,7 @@ def test_parameters_are_read_and_set_by_name():
         model.set_params(stepz=9)
 
 
-def test_scikit_learn_takes_it_for_one_of_its_own():
+def test_scikit_learn_takes_it_for_one_of_its_own() -> None:
     sklearn = pytest.importorskip("sklearn")
     from sklearn.base import clone, is_classifier, is_regressor
     from sklearn.pipeline import make_pipeline
@@ -164,7 +165,7 @@ def test_scikit_learn_takes_it_for_one_of_its_own():
     assert sklearn.__version__
 
 
-def test_examples_of_persons_are_bounded_by_person():
+def test_examples_of_persons_are_bounded_by_person() -> None:
     rows, y = halves(500)
     unit = Person("who", at_most=2)
     model = logistic(unit=unit, mu=1.0)
@@ -173,7 +174,7 @@ def test_examples_of_persons_are_bounded_by_person():
         model.fit(rows, y, account=account(unit))
 
 
-def test_a_schema_turns_columns_into_features_row_by_row():
+def test_a_schema_turns_columns_into_features_row_by_row() -> None:
     schema = Columns({"a": Categories("xy"), "b": Range(0, 10), "c": Cuts(1, 2)})
     table = {"a": ["x", "?", "y"], "b": [0, math.nan, math.inf], "c": [0.5, math.nan, 7]}
     features = schema.matrix(table)
@@ -188,15 +189,15 @@ def test_a_schema_turns_columns_into_features_row_by_row():
     "wrong",
     [
         lambda: Categories([]), lambda: Categories("xx"), Cuts, lambda: Cuts(2, 1), lambda: Cuts(math.nan),
-        lambda: Range(1, 0), lambda: Range(0, math.inf), lambda: Columns({}), lambda: Columns({"a": 3}),
+        lambda: Range(1, 0), lambda: Range(0, math.inf), lambda: Columns({}), lambda: Columns({"a": 3}),  # type: ignore[dict-item]
     ],
 )  # fmt: skip
-def test_wrong_schemas_are_refused(wrong):
+def test_wrong_schemas_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidParameter):
         wrong()
 
 
-def test_a_schema_wants_its_columns():
+def test_a_schema_wants_its_columns() -> None:
     schema = Columns({"a": Range(0, 1), "b": Range(0, 1)})
     with pytest.raises(DataError, match="no column 'b'"):
         schema.matrix({"a": [1]})
@@ -206,7 +207,7 @@ def test_a_schema_wants_its_columns():
 
 @pytest.mark.skipif(not (DATA / "adult").exists(), reason="the data set Adult is not here (set MOSHA_DATA)")
 @pytest.mark.parametrize(("epsilon", "bar", "runs"), [(1.0, 0.846, 1), (0.1, 0.835, 4)])
-def test_the_census_is_learnt_above_its_bar(epsilon, bar, runs):
+def test_the_census_is_learnt_above_its_bar(epsilon: float, bar: float, runs: int) -> None:
     """Measured 85.7% ± 0.1 and 84.2% ± 0.2 a run: 10 and 6.7 standard errors above, false alarms below 1e-10."""
     sys.path.insert(0, str(ROOT))
     from examples import learning_adult as adult

@@ -1,5 +1,7 @@
 """The look before paying tries what is run: losses and models in which examples of a batch meet are refused unpaid."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812  (as everybody calls it)
@@ -18,62 +20,62 @@ torch.set_num_threads(1)
 PLAN = DPSGD(steps=2, rate=0.2, clip=1.0, batch=20, noise_multiplier=30.0, delta=1e-6)
 
 
-def separate(output, target):
+def separate(output: Any, target: Any) -> Any:
     return F.cross_entropy(output, target, reduction="none")
 
 
-def by_class_frequency(output, target):
+def by_class_frequency(output: Any, target: Any) -> Any:
     weights = 1.0 / torch.bincount(target, minlength=2).clamp(min=1).float()
     return separate(output, target) * weights[target]
 
 
-def balanced(output, target):
+def balanced(output: Any, target: Any) -> Any:
     counts = torch.bincount(target, minlength=2).clamp(min=1).float()
     return separate(output, target) * (len(target) / (2 * counts))[target]
 
 
-def over_valid_labels(output, target):
+def over_valid_labels(output: Any, target: Any) -> Any:
     valid = target != -100
     return F.cross_entropy(output, target, reduction="none", ignore_index=-100) / valid.sum().clamp(min=1)
 
 
-def hardest(output, target):
+def hardest(output: Any, target: Any) -> Any:
     found = separate(output, target)
     return torch.where(found >= found.topk(max(1, len(found) // 2)).values[-1], found, 0.0)
 
 
-def contrastive(output, target):
+def contrastive(output: Any, target: Any) -> Any:
     return F.cross_entropy(output @ output.T, torch.arange(len(output)), reduction="none") + separate(output, target)
 
 
-def to_prototypes(output, target):
+def to_prototypes(output: Any, target: Any) -> Any:
     same = (target[:, None] == target).float()
     return ((output - same @ output / same.sum(1, keepdim=True)) ** 2).sum(1)
 
 
-def mixed_up(output, target):
+def mixed_up(output: Any, target: Any) -> Any:
     return 0.9 * separate(output, target) + 0.1 * separate(output, target.roll(1))
 
 
-def ranked(output, target):
+def ranked(output: Any, target: Any) -> Any:
     return separate(output, target) * output[:, 0].argsort().argsort().float()
 
 
-def same_class_as_neighbor(output, target):
+def same_class_as_neighbor(output: Any, target: Any) -> Any:
     return separate(output, target) * (target == target.roll(1)).float().add(1)
 
 
-def any_positive(output, target):
+def any_positive(output: Any, target: Any) -> Any:
     return separate(output, target) * (2.0 if bool((target == 1).any()) else 1.0)
 
 
-def in_batch_softmax(output, target):
+def in_batch_softmax(output: Any, target: Any) -> Any:
     near = F.normalize(output) @ F.normalize(output).T
     same = (target[:, None] == target).float()
     return -(same * near.log_softmax(1)).sum(1) / same.sum(1)
 
 
-def without_outliers(output, target):
+def without_outliers(output: Any, target: Any) -> Any:
     found = separate(output, target)
     return torch.where(found <= found.detach().kthvalue(max(1, len(found) * 9 // 10)).values, found, 0.0)
 
@@ -105,11 +107,11 @@ SEPARATE = [
 class FromSomeRows(nn.Module):
     """Statistics of the batch, but only of one that is large enough."""
 
-    def __init__(self, least, statistic):
+    def __init__(self, least: Any, statistic: Any) -> None:
         super().__init__()
         self.layer, self.least, self.statistic = nn.Linear(4, 2), least, statistic
 
-    def forward(self, inputs):
+    def forward(self, inputs: Any) -> Any:
         return self.layer(inputs - self.statistic(inputs) if len(inputs) >= self.least else inputs)
 
 
@@ -125,11 +127,11 @@ STATISTICS = {
 class Experts(nn.Module):
     """Two experts; each takes the first rows that are sent to it, as many as it has room for."""
 
-    def __init__(self, room):
+    def __init__(self, room: Any) -> None:
         super().__init__()
         self.gate, self.experts, self.room = nn.Linear(4, 2), nn.Linear(4, 4), room
 
-    def forward(self, inputs):
+    def forward(self, inputs: Any) -> Any:
         chances = self.gate(inputs).softmax(1)
         sent = F.one_hot(chances.argmax(1), 2)
         taken = sent * (sent.cumsum(0) <= self.room * len(inputs))
@@ -139,7 +141,7 @@ class Experts(nn.Module):
 class ChosenByExpert(Experts):
     """The expert takes the half of the batch that it likes best."""
 
-    def forward(self, inputs):
+    def forward(self, inputs: Any) -> Any:
         liked = self.gate(inputs)[:, 0]
         taken = torch.zeros_like(liked).scatter(0, liked.topk(max(1, int(len(liked) * self.room))).indices, 1.0)
         return self.experts(inputs)[:, :2] * (taken * liked.sigmoid())[:, None]
@@ -148,11 +150,11 @@ class ChosenByExpert(Experts):
 class WithoutFarRows(nn.Module):
     """Rows that are far from the others of their batch count as zeros."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(4, 2)
 
-    def forward(self, inputs):
+    def forward(self, inputs: Any) -> Any:
         far = inputs.norm(dim=1)
         return self.layer(inputs * (far <= 3 * far.median())[:, None])
 
@@ -160,7 +162,7 @@ class WithoutFarRows(nn.Module):
 class MixedUp(WithoutFarRows):
     """A hundredth of another row, in training alone."""
 
-    def forward(self, inputs):
+    def forward(self, inputs: Any) -> Any:
         return self.layer(inputs + 0.01 * inputs[torch.randperm(len(inputs))] if self.training else inputs)
 
 
@@ -176,31 +178,31 @@ MODELS = {
 
 
 @pytest.fixture
-def account():
+def account() -> Any:
     return mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=100, delta=1e-5, rule="pure")
 
 
-def begun(model, loss, account, plan=PLAN):
+def begun(model: Any, loss: Any, account: Any, plan: Any = PLAN) -> Any:
     data = torch.randn(60, 4), torch.randint(2, (60,))
     return plan.train(model, data, loss, torch.optim.SGD(model.parameters(), lr=0.1), account=account)
 
 
 @pytest.mark.parametrize("loss", MIXING, ids=lambda loss: loss.__name__)
-def test_a_loss_that_looks_at_other_examples_is_refused_unpaid(loss, account):
+def test_a_loss_that_looks_at_other_examples_is_refused_unpaid(loss: Any, account: Any) -> None:
     with pytest.raises(DataError, match=r"mixes them.*Nothing was spent"):
         begun(nn.Linear(4, 2), loss, account)
     assert account.spent == 0
 
 
 @pytest.mark.parametrize("loss", SEPARATE)
-def test_a_loss_of_each_example_alone_is_taken(loss, account):
+def test_a_loss_of_each_example_alone_is_taken(loss: Any, account: Any) -> None:
     with begun(nn.Linear(4, 2), loss, account) as training:
         training.step()
 
 
 @pytest.mark.parametrize("statistic", STATISTICS.values(), ids=STATISTICS)
 @pytest.mark.parametrize("least", [4, 8, PLAN.at_once])
-def test_a_model_that_mixes_only_large_batches_is_refused_unpaid(least, statistic, account):
+def test_a_model_that_mixes_only_large_batches_is_refused_unpaid(least: Any, statistic: Any, account: Any) -> None:
     with pytest.raises(DataError, match="mixes them"):
         begun(FromSomeRows(least, statistic), separate, account)
     loader = DataLoader(TensorDataset(torch.randn(60, 4), torch.randint(2, (60,))), batch_size=8)
@@ -212,7 +214,7 @@ def test_a_model_that_mixes_only_large_batches_is_refused_unpaid(least, statisti
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_a_model_in_which_rows_meet_is_refused_unpaid(make, account):
+def test_a_model_in_which_rows_meet_is_refused_unpaid(make: Any, account: Any) -> None:
     torch.manual_seed(5)  # where rows meet only above some room, so that a look in a thousand would miss it
     with pytest.raises(DataError, match="mixes them"):
         begun(make(), separate, account)
@@ -224,8 +226,8 @@ def test_a_model_in_which_rows_meet_is_refused_unpaid(make, account):
 
 
 @pytest.mark.parametrize("rare", [3, 8])
-def test_a_loss_that_counts_one_class_of_many_is_refused_unpaid(rare, account):
-    def loss(output, target):
+def test_a_loss_that_counts_one_class_of_many_is_refused_unpaid(rare: int, account: Any) -> None:
+    def loss(output: Any, target: Any) -> Any:
         return separate(output, target) * (1 + (target == rare).sum())
 
     model, data = nn.Linear(4, 9), (torch.randn(60, 4), torch.randint(9, (60,)))
@@ -234,7 +236,7 @@ def test_a_loss_that_counts_one_class_of_many_is_refused_unpaid(rare, account):
     assert account.spent == 0
 
 
-def test_batches_of_persons_are_tried_with_all_rows_of_everyone(account):
+def test_batches_of_persons_are_tried_with_all_rows_of_everyone(account: Any) -> None:
     persons = mosha.Ledger.memory().account(
         "p", unit=mosha.Person("p", at_most=3), epsilon=100, delta=1e-5, rule="pure"
     )
@@ -250,16 +252,16 @@ def test_batches_of_persons_are_tried_with_all_rows_of_everyone(account):
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_labels_of_tokens_are_tried_as_well(kept, account):
+def test_labels_of_tokens_are_tried_as_well(kept: bool, account: Any) -> None:
     class Words(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.words, self.out = nn.Embedding(9, 5), nn.Linear(5, 9)
 
-        def forward(self, tokens):
+        def forward(self, tokens: Any) -> Any:
             return self.out(self.words(tokens))
 
-    def loss(output, target):
+    def loss(output: Any, target: Any) -> Any:
         found = F.cross_entropy(output.transpose(1, 2), target, reduction="none", ignore_index=-100)
         count = (target != -100).sum(1) if kept else (target != -100).sum()
         return found.sum(1) / count.clamp(min=1)
@@ -274,7 +276,7 @@ def test_labels_of_tokens_are_tried_as_well(kept, account):
 
 
 @pytest.mark.parametrize("loss", MIXING, ids=lambda loss: loss.__name__)
-def test_a_loss_that_is_shown_to_private_is_tried_as_well(loss, account):
+def test_a_loss_that_is_shown_to_private_is_tried_as_well(loss: Any, account: Any) -> None:
     loader = DataLoader(TensorDataset(torch.randn(60, 4), torch.randint(2, (60,))), batch_size=8)
     model = nn.Linear(4, 2)
     parts = model, torch.optim.SGD(model.parameters(), lr=0.1), loader
@@ -285,34 +287,34 @@ def test_a_loss_that_is_shown_to_private_is_tried_as_well(loss, account):
 
 
 TABLE = {loss.__name__: (lambda: nn.Linear(4, 2), loss) for loss in MIXING}
-TABLE |= {name: (make, separate) for name, make in MODELS.items()}
-TABLE |= {name: (lambda s=s: FromSomeRows(24, s), separate) for name, s in STATISTICS.items()}
+TABLE |= {name: (make, separate) for name, make in MODELS.items()}  # type: ignore[misc]
+TABLE |= {name: (lambda s=s: FromSomeRows(24, s), separate) for name, s in STATISTICS.items()}  # type: ignore[misc]
 
 
-def look_a_few_times(model, loss, rows=24):
+def look_a_few_times(model: Any, loss: Any, rows: int = 24) -> None:
     batch = torch.randn(rows, 4), torch.zeros(rows, dtype=torch.long)
     mixing.check_rows_apart(Engine(model), make_losses(loss), batch, tries=mixing.LEAST)
 
 
 @pytest.mark.parametrize(("make", "loss"), TABLE.values(), ids=TABLE)
-def test_what_mixes_is_found_by_the_few_tries_that_a_large_model_gets(make, loss):
+def test_what_mixes_is_found_by_the_few_tries_that_a_large_model_gets(make: Any, loss: Any) -> None:
     torch.manual_seed(7)  # a search that begins at the same place
     with pytest.raises(DataError, match="mixes them"):
         look_a_few_times(make(), loss)
 
 
 @pytest.mark.parametrize("loss", SEPARATE)
-def test_few_tries_refuse_nothing_that_is_separate(loss):
+def test_few_tries_refuse_nothing_that_is_separate(loss: Any) -> None:
     look_a_few_times(nn.Linear(4, 2), loss)
     look_a_few_times(nn.Linear(4, 2), loss, rows=2)
 
 
-def test_a_large_model_is_asked_a_few_times():
+def test_a_large_model_is_asked_a_few_times() -> None:
     """Labels are changed after the model has answered: how often it is asked follows from its size alone."""
     asked = []
 
     class Counted(nn.Linear):
-        def forward(self, inputs):
+        def forward(self, inputs: Any) -> Any:
             asked.append(len(inputs))
             return super().forward(inputs)
 
@@ -324,8 +326,8 @@ def test_a_large_model_is_asked_a_few_times():
     assert mixing.count_tries(large) == mixing.LEAST
 
 
-def test_a_loss_that_writes_into_what_the_model_gave_is_no_mixing():
-    def loss(output, target):
+def test_a_loss_that_writes_into_what_the_model_gave_is_no_mixing() -> None:
+    def loss(output: Any, target: Any) -> Any:
         return F.cross_entropy(output.mul_(2), target, reduction="none")
 
     look_a_few_times(nn.Linear(4, 2), loss)
@@ -334,16 +336,16 @@ def test_a_loss_that_writes_into_what_the_model_gave_is_no_mixing():
 class Judge(nn.Module):
     """A model that is given the labels, as those of transformers are, and answers with losses."""
 
-    def __init__(self, loss):
+    def __init__(self, loss: Any) -> None:
         super().__init__()
         self.layer, self.loss = nn.Linear(3, 2), loss
 
-    def forward(self, inputs, labels):
+    def forward(self, inputs: Any, labels: Any) -> Any:
         return self.loss(self.layer(inputs), labels)
 
 
 @pytest.mark.parametrize("loss", [by_class_frequency, balanced, separate])
-def test_a_model_that_is_given_the_labels_is_asked_again_for_other_labels(loss, account):
+def test_a_model_that_is_given_the_labels_is_asked_again_for_other_labels(loss: Any, account: Any) -> None:
     """Its first answer would hold the frequencies of the first labels, whatever the labels become."""
     model = Judge(loss)
     loader = DataLoader(TensorDataset(torch.randn(40, 3), torch.randint(2, (40,))), batch_size=20)

@@ -5,6 +5,7 @@ Every statistical assertion has a false-alarm rate of at most 1e-9, and a plante
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ torch.set_num_threads(1)
 class Inside:
     """A training as the audit's contract wants it: batches by index, sums by layer."""
 
-    def __init__(self, plan, wrong=1.0):
+    def __init__(self, plan: Any, wrong: float = 1.0) -> None:
         self.plan, self.clip, self.rate, self.population = plan, 1.0, plan.rate, 400
         self.noise_multiplier = plan.noise_multiplier * wrong
         model = nn.Sequential(nn.Linear(20, 30), nn.Tanh(), nn.Linear(30, 4))
@@ -46,17 +47,17 @@ class Inside:
         self.gradients = Gradients(plan, Engine(model), make_losses(nn.CrossEntropyLoss(reduction="none")))
         self.sampler = Sampler(plan, self.population)
 
-    def sample(self, rng):
+    def sample(self, rng: Any) -> Any:
         return self.sampler.draw(0, rng)
 
-    def update(self, batch, rng):
+    def update(self, batch: Any, rng: Any) -> Any:
         class Chosen:
             physical = self.sampler.physical
 
-            def draw(self, step, rng):
+            def draw(self, step: Any, rng: Any) -> Any:
                 return np.asarray(batch)
 
-        answer, _ = self.gradients.step(self.gradients.first(), (self.examples, Chosen()), None, rng)
+        answer, _ = self.gradients.step(self.gradients.first(), (self.examples, Chosen()), None, rng)  # type: ignore[arg-type]
         flat, found, start = self.gradients.steps(answer) * 2.0**-self.gradients.grid.bits, {}, 0
         for name, shape in self.gradients.shapes.items():
             found[name] = flat[start : start + shape.numel()].reshape(shape)
@@ -65,14 +66,14 @@ class Inside:
 
 
 @pytest.mark.parametrize("clipping", ["flat", "per_layer", "automatic"])
-def test_a_training_keeps_the_contract_of_a_trainer(clipping):
-    plan = DPSGD(steps=1, rate=0.1, clip=1.0, noise_multiplier=1.1, physical=16, clipping=clipping)
+def test_a_training_keeps_the_contract_of_a_trainer(clipping: str) -> None:
+    plan = DPSGD(steps=1, rate=0.1, clip=1.0, noise_multiplier=1.1, physical=16, clipping=clipping)  # type: ignore[arg-type]
     contract = audit.trainer_contract(Inside(plan), examples=[0, 7, 8, 100, 200, 399], updates=20, false_alarms=1e-9)
     assert contract.kept, str(contract)
 
 
 @pytest.mark.parametrize("wrong", [0.97, 1.03])
-def test_noise_that_is_a_little_wrong_would_be_found(wrong):
+def test_noise_that_is_a_little_wrong_would_be_found(wrong: float) -> None:
     plan = DPSGD(steps=1, rate=0.1, clip=1.0, noise_multiplier=1.1, physical=16)
     trainer = Inside(plan, wrong=wrong)
     contract = audit.trainer_contract(trainer, examples=[0], batches=20, false_alarms=1e-9)
@@ -80,12 +81,12 @@ def test_noise_that_is_a_little_wrong_would_be_found(wrong):
 
 
 @pytest.mark.parametrize("entry", own_entries(), ids=lambda entry: entry.name)
-def test_attacks_find_no_more_than_was_claimed(entry):
+def test_attacks_find_no_more_than_was_claimed(entry: Any) -> None:
     verdict = entry.attack(runs=120, confidence=1 - 1e-9)
     assert verdict.outcome is not audit.Outcome.BROKEN, str(verdict)
 
 
-def test_an_attack_finds_noise_that_was_forgotten():
+def test_an_attack_finds_noise_that_was_forgotten() -> None:
     loud = _measurement("DPSGD", {"steps": 1, "rate": 1.0, "sampling": "shuffled", "noise_multiplier": 0.02})
     cheap = dataclasses.replace(loud, event=Gaussian(1.0))
     verdict = audit.search(
@@ -95,14 +96,16 @@ def test_an_attack_finds_noise_that_was_forgotten():
 
 
 @pytest.mark.parametrize(("rate", "steps", "multiplier"), [(0.01, 500, 1.0), (1.0, 10, 8.0), (0.2, 40, 0.6)])
-def test_the_noise_on_the_grid_costs_no_more_than_the_normal_noise_that_is_charged(rate, steps, multiplier):
+def test_the_noise_on_the_grid_costs_no_more_than_the_normal_noise_that_is_charged(
+    rate: float, steps: int, multiplier: float
+) -> None:
     grid = grid_of(noise_multiplier=multiplier, physical=128, coordinates=10**6)
     drawn = DiscreteGaussian(float(grid.sigma) / 2**grid.bits, 2.0**grid.bits, 10**6)
     inside = epsilon(Sampled(drawn, rate) * steps, 1e-5)
     assert inside <= epsilon(Sampled(Gaussian(multiplier), rate) * steps, 1e-5)
 
 
-def test_the_room_for_rounding_is_small_and_grows_with_the_batch():
+def test_the_room_for_rounding_is_small_and_grows_with_the_batch() -> None:
     targets = [grid_of(noise_multiplier=1.0, physical=p, coordinates=10**5).target for p in (16, 64, 128, 256)]
     assert targets == sorted(targets, reverse=True)
     assert targets[0] > 0.994
@@ -110,13 +113,13 @@ def test_the_room_for_rounding_is_small_and_grows_with_the_batch():
     assert targets[3] > 0.97
 
 
-def contribution(engine, batch, place):
+def contribution(engine: Any, batch: Any, place: Any) -> Any:
     """What the row at that place adds to the sums of a batch."""
     found = engine.clip(lambda m: losses_of(m, batch), len(batch[0]), lambda norms: np.arange(norms.shape[1]) == place)
     return torch.cat([found.sums[p].flatten() for p in sorted(found.sums)])
 
 
-def deep():
+def deep() -> Any:
     """Forty layers with kinks, which make much of little: another number of rows moves contributions visibly."""
     layers = [nn.Conv2d(3, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.ReLU()] + [
         module for _ in range(40) for module in (nn.Conv2d(16, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.ReLU())
@@ -124,12 +127,12 @@ def deep():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 3))
 
 
-def pictures(rows):
+def pictures(rows: Any) -> tuple[Any, ...]:
     return torch.randn(rows, 3, 8, 8), torch.randint(0, 3, (rows,))
 
 
 @pytest.mark.parametrize("name", [*MODELS, "deep"])
-def test_a_row_contributes_the_same_among_whatever_rows_and_in_whatever_place(name):
+def test_a_row_contributes_the_same_among_whatever_rows_and_in_whatever_place(name: Any) -> None:
     """Assumption A1 of `rounding.md`, measured: bit by bit, and 2**-8 where the row stands in another place."""
     make, draw = (deep, pictures) if name == "deep" else MODELS[name]
     engine, batch, others = Engine(make()), draw(16), draw(16)
@@ -147,7 +150,7 @@ def test_a_row_contributes_the_same_among_whatever_rows_and_in_whatever_place(na
 
 @pytest.mark.parametrize("options", [{}, {"clipping": "adaptive", "batch": 40.0}, {"loss_at_most": 2.0}])
 @pytest.mark.parametrize("each", [1, 2])
-def test_rows_that_fill_a_batch_up_do_not_count(options, each):
+def test_rows_that_fill_a_batch_up_do_not_count(options: Any, each: int) -> None:
     """Five units, in batches of one and in one that is filled up to 16 or more, over and over again."""
     torch.manual_seed(5)
     data = torch.randn(5 * each, 4), torch.randint(0, 3, (5 * each,))
@@ -170,14 +173,14 @@ def test_rows_that_fill_a_batch_up_do_not_count(options, each):
         assert np.allclose(one, filled, atol=1e-5)
 
 
-def test_physical_batches_are_as_small_as_usual_batches_allow():
+def test_physical_batches_are_as_small_as_usual_batches_allow() -> None:
     for batch, physical, right in ((20, 128, 24), (256, 256, 144), (2048, 512, 424), (None, 96, 96), (5000, 1, 1)):
         plan = DPSGD(steps=1, rate=0.1, clip=1.0, noise_multiplier=1.0, batch=batch, physical=physical)
         assert plan.at_once == right
         assert list(map(len, Sampler(plan, 0).physical(np.arange(2 * right + 1)))) == [right, right, 1]
 
 
-def test_poisson_batches_have_the_declared_rate_and_nothing_of_the_population():
+def test_poisson_batches_have_the_declared_rate_and_nothing_of_the_population() -> None:
     plan = DPSGD(steps=1, rate=0.05, clip=1.0, noise_multiplier=1.0)
     sampler = Sampler(plan, 5_000)
     total = sum(len(sampler.draw(0, secure())) for _ in range(40))
@@ -188,7 +191,7 @@ def test_poisson_batches_have_the_declared_rate_and_nothing_of_the_population():
         assert min(binom(200_000, wrong).cdf(10_000), binom(200_000, wrong).sf(9_999)) < 5e-10
 
 
-def test_shuffled_batches_hold_everyone_once_an_epoch():
+def test_shuffled_batches_hold_everyone_once_an_epoch() -> None:
     plan = DPSGD(steps=10, rate=0.2, clip=1.0, noise_multiplier=1.0, sampling="shuffled")
     sampler = Sampler(plan, 100)
     epochs = [np.concatenate([sampler.draw(5 * e + i, secure()) for i in range(5)]) for e in range(2)]
@@ -200,13 +203,13 @@ def test_shuffled_batches_hold_everyone_once_an_epoch():
 
 
 @pytest.mark.parametrize("memory", [{"bands": 3}, {"buffers": 2}], ids=["bands", "buffers"])
-def test_correlated_noise_cancels_as_the_encoder_says_and_leaves_the_sums(memory):
+def test_correlated_noise_cancels_as_the_encoder_says_and_leaves_the_sums(memory: Any) -> None:
     """With the same randomness, what differs between two data sets is the difference of their sums, exactly."""
     plan = DPFTRL(steps=8, rate=0.25, clip=1.0, noise_multiplier=1.0, batch=1.0, **memory)
     layer = nn.Linear(2, 1, bias=False)
     gradients = Gradients(plan, Engine(layer), lambda model, batch: model(batch[0])[:, 0])
 
-    def run(totals):
+    def run(totals: Any) -> Any:
         state, updates, rng, found = gradients.first(), Updates(gradients), SeededRandom(3), []
         for total in totals:
             answer, state = gradients.add_noise(state, np.array(total, np.int64), np.zeros(0, np.int64), rng)
@@ -220,7 +223,7 @@ def test_correlated_noise_cancels_as_the_encoder_says_and_leaves_the_sums(memory
     assert float((ones - nothing)[1:].abs().max()) < 1e-5
 
 
-def test_the_noise_of_buffers_is_decoded_to_what_the_matrix_says():
+def test_the_noise_of_buffers_is_decoded_to_what_the_matrix_says() -> None:
     """Noise alone, 4,000 coordinates in 6 steps: squared sums of decoded noise are chi-squared; false alarm 1e-10."""
     plan = DPFTRL(steps=6, rate=0.5, clip=1.0, noise_multiplier=2.0, buffers=1, batch=1.0)
     layer, width = nn.Linear(4000, 1, bias=False), 4000
@@ -230,7 +233,7 @@ def test_the_noise_of_buffers_is_decoded_to_what_the_matrix_says():
         answer, state = gradients.add_noise(state, np.zeros(width, np.int64), np.zeros(0, np.int64), secure())
         updates.apply(answer)
         total += layer.weight.grad[0]
-    column = plan.encoding.coefficients(6)
+    column = plan.encoding.coefficients(6)  # type: ignore[union-attr]
     matrix = sum(np.diag(np.full(6 - j, c), -j) for j, c in enumerate(column))
     last = np.ones(6) @ np.linalg.inv(matrix)  # the sum of all updates
     deviation = float(np.linalg.norm(last)) * plan.noise_deviation / gradients.grid.target
@@ -240,9 +243,9 @@ def test_the_noise_of_buffers_is_decoded_to_what_the_matrix_says():
         assert not 5e-11 < chi2(width).cdf(width / wrong**2) < 1 - 5e-11
 
 
-def test_correlated_noise_adds_less_to_the_sum_of_updates():
+def test_correlated_noise_adds_less_to_the_sum_of_updates() -> None:
     """The point of it: for the same price, there is less noise in the sum of all updates than without it."""
-    shape = {"steps": 40, "rate": 0.05, "clip": 1.0}
+    shape: dict[str, Any] = {"steps": 40, "rate": 0.05, "clip": 1.0}
     plain = DPSGD(**shape, sampling="shuffled").calibrate(epsilon=1, delta=1e-5)
     banded = DPFTRL(**shape, bands=20).calibrate(epsilon=1, delta=1e-5)
     c = np.array(encoder(20)) / SCALE

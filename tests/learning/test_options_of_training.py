@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,17 +29,17 @@ DATA = INPUTS, (INPUTS[:, 0] > 0).long()
 
 
 @pytest.fixture
-def account():
+def account() -> Any:
     return mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=100, delta=1e-5, rule="pure")
 
 
-def begun(account, plan=PLAN, model=None, **options):
+def begun(account: Any, plan: Any = PLAN, model: Any = None, **options: Any) -> Any:
     model = nn.Linear(4, 2) if model is None else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     return plan.train(model, DATA, LOSS, optimizer, account=account, **options)
 
 
-def test_epochs_are_steps_over_the_rate():
+def test_epochs_are_steps_over_the_rate() -> None:
     plan = learning.DPSGD(epochs=3, rate=0.05, clip=1.0)
     assert plan.steps == 60
     assert plan == learning.DPSGD(steps=60, rate=0.05, clip=1.0)
@@ -49,13 +51,13 @@ def test_epochs_are_steps_over_the_rate():
             learning.DPSGD(rate=0.05, clip=1.0, **wrong)
 
 
-def test_gradients_of_views_are_averaged_before_they_are_clipped():
+def test_gradients_of_views_are_averaged_before_they_are_clipped() -> None:
     """Against a loop over examples: the mean of the gradients of its views, clipped as one."""
     plan = dataclasses.replace(PLAN, rate=1.0, views=3, clip=0.5)
     model = nn.Linear(4, 2)
     engine, places = Engine(model), torch.arange(64)
 
-    def augment(values):
+    def augment(values: Any) -> Any:
         return values * (1 + 0.5 * (places[: len(values)] % 3))[:, None]  # views of an example stand side by side
 
     gradients = Gradients(plan, engine, make_losses(LOSS, augment=augment))
@@ -72,7 +74,7 @@ def test_gradients_of_views_are_averaged_before_they_are_clipped():
     assert np.allclose(found, wanted.numpy(), atol=1e-4)
 
 
-def test_a_unit_with_views_moves_the_sum_by_one_contribution_at_most():
+def test_a_unit_with_views_moves_the_sum_by_one_contribution_at_most() -> None:
     far = torch.tensor([[1e6, 0.0, 0.0, 0.0]])
     plan = dataclasses.replace(PLAN, rate=1.0, views=4)
     model = nn.Linear(4, 2)
@@ -86,7 +88,7 @@ def test_a_unit_with_views_moves_the_sum_by_one_contribution_at_most():
     assert 0.9 < moved <= 1
 
 
-def test_views_train_and_an_augmentation_that_mixes_rows_is_refused(account):
+def test_views_train_and_an_augmentation_that_mixes_rows_is_refused(account: Any) -> None:
     plan = dataclasses.replace(PLAN, views=4)
     steps = list(begun(account, plan, augment=lambda v: v + 0.1 * torch.randn_like(v)))
     assert len(steps) == 6
@@ -101,13 +103,13 @@ def test_views_train_and_an_augmentation_that_mixes_rows_is_refused(account):
     assert account.spent == spent
 
 
-def test_augmentations_take_and_give_what_the_model_takes(account):
+def test_augmentations_take_and_give_what_the_model_takes(account: Any) -> None:
     class Two(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.layer = nn.Linear(4, 2)
 
-        def forward(self, left, right):
+        def forward(self, left: Any, right: Any) -> Any:
             return self.layer(left + right)
 
     model, rows = Two(), {"left": INPUTS, "right": INPUTS, "labels": DATA[1]}
@@ -121,7 +123,7 @@ def test_augmentations_take_and_give_what_the_model_takes(account):
         training.close()
 
 
-def test_an_average_follows_the_parameters_and_is_another_model(account):
+def test_an_average_follows_the_parameters_and_is_another_model(account: Any) -> None:
     training = begun(account, dataclasses.replace(PLAN, average=0.5))
     parameters = [copy.deepcopy(training.model.state_dict())]
     parameters += [copy.deepcopy(training.model.state_dict()) for _ in training]
@@ -137,10 +139,10 @@ def test_an_average_follows_the_parameters_and_is_another_model(account):
         begun(account).averaged_model()
 
 
-def test_a_checkpoint_keeps_averages_schedulers_and_what_else_has_a_state(tmp_path):
+def test_a_checkpoint_keeps_averages_schedulers_and_what_else_has_a_state(tmp_path: Path) -> None:
     plan = dataclasses.replace(PLAN, average=0.9)
 
-    def begin(names=("scheduler", "ema")):
+    def begin(names: Any = ("scheduler", "ema")) -> tuple[Any, ...]:
         model = nn.Linear(4, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
         scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
@@ -172,19 +174,19 @@ def test_a_checkpoint_keeps_averages_schedulers_and_what_else_has_a_state(tmp_pa
               checkpoint={"path": tmp_path / "x.pt", "also": {"rate": 0.5}})  # fmt: skip
 
 
-def test_a_closure_is_called_once_a_piece_and_trains_as_a_loop_does(account):
+def test_a_closure_is_called_once_a_piece_and_trains_as_a_loop_does(account: Any) -> None:
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     plan = dataclasses.replace(PLAN, physical=8)
     loader = DataLoader(TensorDataset(*DATA), batch_size=8)
-    model, optimizer, loader = learning.private(model, optimizer, loader, plan=plan, account=account)
+    model, optimizer, loader = learning.private(model, optimizer, loader, plan=plan, account=account)  # type: ignore[assignment]
     before, calls = model.weight.detach().clone(), []
     with pytest.raises(RunClosed):
         optimizer.step(lambda: 0.0)  # no batch yet
-    while loader.taken < plan.steps:
+    while loader.taken < plan.steps:  # type: ignore[attr-defined]
         for inputs, targets in loader:
 
-            def closure(inputs=inputs, targets=targets):
+            def closure(inputs: Any = inputs, targets: Any = targets) -> Any:
                 optimizer.zero_grad()
                 loss = LOSS(model(inputs), targets).mean()
                 loss.backward()
@@ -193,12 +195,12 @@ def test_a_closure_is_called_once_a_piece_and_trains_as_a_loop_does(account):
 
             with torch.no_grad():
                 assert optimizer.step(closure) is not None
-    assert optimizer.run.remaining == 0
+    assert optimizer.run.remaining == 0  # type: ignore[attr-defined]
     assert len(calls) > plan.steps
     assert not torch.equal(model.weight, before)
 
 
-def test_a_loop_of_ones_own_refuses_views_and_averages(account):
+def test_a_loop_of_ones_own_refuses_views_and_averages(account: Any) -> None:
     model = nn.Linear(4, 2)
     loader = DataLoader(TensorDataset(*DATA), batch_size=8)
     for change in ({"views": 2}, {"average": 0.9}):

@@ -4,6 +4,8 @@ import copy
 import os
 import pickle
 import secrets
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -22,7 +24,7 @@ BANDED = DPFTRL(steps=8, rate=0.2, clip=1.0, batch=20, bands=2).calibrate(epsilo
 BUFFERED = DPFTRL(steps=8, rate=0.2, clip=1.0, batch=20, buffers=2).calibrate(epsilon=1, delta=1e-5)
 
 
-def begun(plan, account, path, every=1, key="run"):
+def begun(plan: Any, account: Any, path: Any, every: Any = 1, key: str = "run") -> Any:
     model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
     inputs = torch.randn(100, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
@@ -30,13 +32,13 @@ def begun(plan, account, path, every=1, key="run"):
     return plan.train(model, (inputs, (inputs[:, 0] > 0).long()), LOSS, optimizer, **how)
 
 
-def opened(place, epsilon=1):
+def opened(place: Any, epsilon: Any = 1) -> Any:
     ledger = mosha.Ledger(str(place / "privacy.db"))
     return ledger.account("test", unit=mosha.Example(), epsilon=epsilon, delta=1e-4, rule="pure")
 
 
 @pytest.mark.parametrize("plan", [PLAN, BANDED, BUFFERED], ids=["independent", "correlated", "buffered"])
-def test_a_training_goes_on_after_a_crash_and_is_paid_once(plan, tmp_path):
+def test_a_training_goes_on_after_a_crash_and_is_paid_once(plan: Any, tmp_path: Path) -> None:
     training = begun(plan, opened(tmp_path), tmp_path / "model.pt")
     for _ in range(3):
         training.step()
@@ -56,7 +58,7 @@ def test_a_training_goes_on_after_a_crash_and_is_paid_once(plan, tmp_path):
     assert account.spent <= 1
 
 
-def test_steps_released_after_the_checkpoint_are_lost_and_not_drawn_again(tmp_path):
+def test_steps_released_after_the_checkpoint_are_lost_and_not_drawn_again(tmp_path: Path) -> None:
     training = begun(PLAN, opened(tmp_path), tmp_path / "model.pt", every=2)
     for _ in range(3):
         training.step()
@@ -69,7 +71,7 @@ def test_steps_released_after_the_checkpoint_are_lost_and_not_drawn_again(tmp_pa
     assert "not drawn twice" in steps[0].skipped
 
 
-def test_correlated_noise_cannot_go_on_without_its_last_state(tmp_path):
+def test_correlated_noise_cannot_go_on_without_its_last_state(tmp_path: Path) -> None:
     training = begun(BANDED, opened(tmp_path), tmp_path / "model.pt", every=2)
     for _ in range(3):
         training.step()
@@ -80,7 +82,7 @@ def test_correlated_noise_cannot_go_on_without_its_last_state(tmp_path):
     again.close()
 
 
-def test_a_checkpoint_of_another_plan_is_refused(tmp_path):
+def test_a_checkpoint_of_another_plan_is_refused(tmp_path: Path) -> None:
     training = begun(PLAN, opened(tmp_path), tmp_path / "model.pt")
     training.step()
     training.close()
@@ -92,7 +94,7 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path):
         )
 
 
-def test_a_checkpoint_of_another_key_is_refused_before_anything_is_paid(tmp_path):
+def test_a_checkpoint_of_another_key_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
     account = opened(tmp_path, epsilon=2)
     with begun(PLAN, account, tmp_path / "model.pt", key="first try") as training:
         list(training)
@@ -102,7 +104,7 @@ def test_a_checkpoint_of_another_key_is_refused_before_anything_is_paid(tmp_path
     assert account.spent == spent
 
 
-def test_a_checkpoint_of_another_ledger_is_refused(tmp_path):
+def test_a_checkpoint_of_another_ledger_is_refused(tmp_path: Path) -> None:
     with begun(PLAN, opened(tmp_path), tmp_path / "model.pt") as training:
         training.step()
     other = tmp_path / "other"
@@ -117,7 +119,7 @@ def test_a_checkpoint_of_another_ledger_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no checkpoint", b"\x80\x02}q\x00X\x04"])
-def test_a_file_that_cannot_be_used_is_refused_before_anything_is_paid(tmp_path, content):
+def test_a_file_that_cannot_be_used_is_refused_before_anything_is_paid(tmp_path: Path, content: Any) -> None:
     path = tmp_path / ("missing/model.pt" if content is None else "model.pt")
     if content is not None:
         path.write_bytes(content)
@@ -130,16 +132,16 @@ def test_a_file_that_cannot_be_used_is_refused_before_anything_is_paid(tmp_path,
 class Evil:
     """What a checkpoint from elsewhere could hold: unpickled, it leaves a file behind."""
 
-    def __init__(self, place):
+    def __init__(self, place: Any) -> None:
         self.place = place
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (os.mkdir, (str(self.place),))
 
 
 @pytest.mark.parametrize("write", [torch.save, lambda value, path: path.write_bytes(pickle.dumps(value))])
 @pytest.mark.parametrize("with_key", [False, True])
-def test_a_pickled_checkpoint_is_refused_and_runs_no_code(tmp_path, write, with_key):
+def test_a_pickled_checkpoint_is_refused_and_runs_no_code(tmp_path: Path, write: Any, with_key: bool) -> None:
     path, ran = tmp_path / "model.pt", tmp_path / "ran"
     write({"plan": Evil(ran)}, path)
     if with_key:
@@ -151,7 +153,7 @@ def test_a_pickled_checkpoint_is_refused_and_runs_no_code(tmp_path, write, with_
     assert account.spent == 0
 
 
-def test_a_checkpoint_that_was_edited_cut_or_lost_its_key_is_refused(tmp_path):
+def test_a_checkpoint_that_was_edited_cut_or_lost_its_key_is_refused(tmp_path: Path) -> None:
     with begun(PLAN, opened(tmp_path), tmp_path / "model.pt") as training:
         training.step()
     path = tmp_path / "model.pt"
@@ -169,13 +171,13 @@ def test_a_checkpoint_that_was_edited_cut_or_lost_its_key_is_refused(tmp_path):
         begun(PLAN, opened(tmp_path), path)
 
 
-def test_a_checkpoint_under_a_secret_of_ones_own_needs_no_file_beside_it(tmp_path):
+def test_a_checkpoint_under_a_secret_of_ones_own_needs_no_file_beside_it(tmp_path: Path) -> None:
     how = {"path": tmp_path / "model.pt", "every": 1, "secret": os.urandom(32)}
     model = nn.Linear(4, 2)
     data = torch.randn(50, 4), torch.zeros(50, dtype=torch.long)
     account = opened(tmp_path)
 
-    def begin(how):
+    def begin(how: Any) -> Any:
         optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
         return PLAN.train(model, data, LOSS, optimizer, account=account, key="run", checkpoint=how)
 
@@ -191,7 +193,7 @@ def test_a_checkpoint_under_a_secret_of_ones_own_needs_no_file_beside_it(tmp_pat
 
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "RMSprop", "NAdam", "Adamax", "SGD"])
-def test_the_state_of_every_optimiser_comes_back_bit_for_bit(tmp_path, name):
+def test_the_state_of_every_optimiser_comes_back_bit_for_bit(tmp_path: Path, name: str) -> None:
     from mosha.files.packing import pack, unpack
     from mosha.learning.checkpoint import _KINDS
 
@@ -214,9 +216,9 @@ def test_the_state_of_every_optimiser_comes_back_bit_for_bit(tmp_path, name):
     assert type(unpack(b"".join(pack(model.state_dict(), _KINDS)), _KINDS)["1.weight"]) is torch.Tensor
 
 
-def test_what_no_checkpoint_can_hold_is_told_before_anything_is_paid(tmp_path):
+def test_what_no_checkpoint_can_hold_is_told_before_anything_is_paid(tmp_path: Path) -> None:
     class Odd(nn.Linear):
-        def get_extra_state(self):
+        def get_extra_state(self) -> Any:
             return object()
 
     model, account = Odd(4, 2), opened(tmp_path)
@@ -227,12 +229,14 @@ def test_what_no_checkpoint_can_hold_is_told_before_anything_is_paid(tmp_path):
     assert account.spent == 0
 
 
-def fail(*_arguments):
+def fail(*_arguments: Any) -> NoReturn:
     raise OSError("the disk")
 
 
 @pytest.mark.parametrize("plan", [PLAN, BANDED], ids=["independent", "correlated"])
-def test_a_step_that_failed_is_lost_and_the_others_go_on(plan, tmp_path, monkeypatch):
+def test_a_step_that_failed_is_lost_and_the_others_go_on(
+    plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account = opened(tmp_path)
     training = begun(plan, account, tmp_path / "model.pt")
     training.step()
@@ -251,7 +255,7 @@ def test_a_step_that_failed_is_lost_and_the_others_go_on(plan, tmp_path, monkeyp
     assert account.spent <= 1
 
 
-def test_a_training_whose_last_step_failed_is_over(tmp_path, monkeypatch):
+def test_a_training_whose_last_step_failed_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     account = opened(tmp_path)
     training = begun(PLAN, account, tmp_path / "model.pt")
     for _ in range(7):
@@ -266,12 +270,14 @@ def test_a_training_whose_last_step_failed_is_over(tmp_path, monkeypatch):
         assert list(again) == []
 
 
-def kill(*_arguments):
+def kill(*_arguments: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("plan", [PLAN, BANDED, BUFFERED], ids=["independent", "correlated", "buffered"])
-def test_a_training_that_was_killed_twice_in_one_step_goes_on_without_it(plan, tmp_path, monkeypatch):
+def test_a_training_that_was_killed_twice_in_one_step_goes_on_without_it(
+    plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account = opened(tmp_path)
     first = begun(plan, account, tmp_path / "model.pt")
     first.step()
@@ -291,7 +297,9 @@ def test_a_training_that_was_killed_twice_in_one_step_goes_on_without_it(plan, t
     assert account._ledger.verify().ok
 
 
-def test_a_training_that_was_killed_twice_in_its_last_step_is_over(tmp_path, monkeypatch):
+def test_a_training_that_was_killed_twice_in_its_last_step_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account = opened(tmp_path)
     training = begun(PLAN, account, tmp_path / "model.pt")
     for _ in range(7):

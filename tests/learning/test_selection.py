@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,15 +19,15 @@ from mosha.learning.linear.models import LogisticRegression
 RUN = Gaussian(5.0)
 
 
-def constant(value, event=RUN, unit=None):
+def constant(value: Any, event: Any = RUN, unit: Any = None) -> Any:
     return Measurement(unit=unit or Row(), event=event, step=lambda state, data, ask, rng: (value, state))
 
 
-def candidates(count=3):
+def candidates(count: int = 3) -> dict[Any, Any]:
     return {str(k): constant(k) for k in range(count)}
 
 
-def pmf(event, runs):
+def pmf(event: Any, runs: Any) -> Any:
     """The probability of this number of runs, in floats."""
     if event.distribution == "poisson":
         return math.exp(-event.mean) * event.mean**runs / math.factorial(runs)
@@ -39,7 +40,7 @@ def pmf(event, runs):
     return (1 - gamma) ** runs / (gamma**-shape - 1) * weight
 
 
-def distance(event, samples, planted):
+def distance(event: Any, samples: Any, planted: Any) -> tuple[Any, ...]:
     """The statistic of Pearson over the cells that are large enough, and how many cells there are."""
     n, seen, total, cells, rest, found = len(samples), Counter(samples), 0.0, 0, 1.0, 0
     for runs in range(80):
@@ -53,7 +54,7 @@ def distance(event, samples, planted):
     return total, cells
 
 
-def accepted(event, samples, planted):
+def accepted(event: Any, samples: Any, planted: Any) -> Any:
     """By the bound of Laurent and Massart on the tail of chi squared, at 1e-10."""
     total, cells = distance(event, samples, planted)
     x = math.log(1e10)
@@ -68,7 +69,7 @@ def accepted(event, samples, planted):
     ],
     ids=str,
 )  # fmt: skip
-def test_the_number_of_runs_follows_the_law_that_is_priced(event):
+def test_the_number_of_runs_follows_the_law_that_is_priced(event: Any) -> None:
     samples = [number_of_runs(event, rng=noise.secure()) for _ in range(2500)]
     assert accepted(event, samples, event)
     for wrong in (0.5, 4.0):  # each at least 6.7 deviations beyond what is accepted
@@ -76,46 +77,46 @@ def test_the_number_of_runs_follows_the_law_that_is_priced(event):
         assert not accepted(event, samples, Selected(RUN, planted, event.distribution, event.shape))
 
 
-def test_one_run_on_average_is_one_run():
+def test_one_run_on_average_is_one_run() -> None:
     assert {number_of_runs(Selected(RUN, 1.0)) for _ in range(50)} == {1}
 
 
-def test_the_price_is_that_of_the_whole_search():
+def test_the_price_is_that_of_the_whole_search() -> None:
     tuned = best_of_random_runs(candidates(), score=lambda name, answer: answer, mean=10)
     assert tuned.event == Selected(RUN, 10.0)
     assert accounting.epsilon(RUN, 1e-6) < accounting.epsilon(tuned.event, 1e-6) < 3.5 * accounting.epsilon(RUN, 1e-6)
 
 
-def test_candidates_of_different_prices_cost_the_dearest():
+def test_candidates_of_different_prices_cost_the_dearest() -> None:
     mixed = {"a": constant(1, Gaussian(5) * 4), "b": constant(2, Gaussian(2))}
     tuned = best_of_random_runs(mixed, score=lambda name, answer: answer, mean=3)
-    assert isinstance(tuned.event.event, ZeroConcentrated)
-    assert tuned.event.event.rho == pytest.approx(1 / 8)
+    assert isinstance(tuned.event.event, ZeroConcentrated)  # type: ignore[attr-defined]
+    assert tuned.event.event.rho == pytest.approx(1 / 8)  # type: ignore[attr-defined]
 
 
-def test_a_measured_score_is_paid_for_too():
+def test_a_measured_score_is_paid_for_too() -> None:
     price = mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=0.1)
     tuned = best_of_random_runs(candidates(), score=lambda name, answer: price, score_event=price.event, mean=3)
-    assert tuned.event.event == RUN + price.event
+    assert tuned.event.event == RUN + price.event  # type: ignore[attr-defined]
     name, answer, judged = tuned.step(None, ("training", ["row"] * 50), None, noise.secure())[0]
     assert name == str(answer)
     assert abs(judged - 50) < 400  # 40 scales of the noise: exp(-40)
 
 
 @pytest.mark.parametrize("score", [lambda name, answer: constant(1.0, Gaussian(9)), lambda name, answer: 3.0])
-def test_a_score_of_another_price_is_refused(score):
+def test_a_score_of_another_price_is_refused(score: Any) -> None:
     tuned = best_of_random_runs(candidates(), score=score, score_event=Gaussian(7), mean=3)
     with pytest.raises(InvalidParameter, match="score_event"):
         tuned.step(None, (None, None), None, noise.secure())
 
 
-def test_a_score_measured_for_nothing_is_refused():
+def test_a_score_measured_for_nothing_is_refused() -> None:
     tuned = best_of_random_runs(candidates(), score=lambda name, answer: constant(1.0), mean=3)
     with pytest.raises(InvalidParameter, match="its price"):
         tuned.step(None, None, None, noise.secure())
 
 
-def test_ties_are_broken_by_chance():
+def test_ties_are_broken_by_chance() -> None:
     tuned = best_of_random_runs(candidates(2), score=lambda name, answer: 0.0, mean=20)
     names = {tuned.step(None, None, None, noise.secure())[0][0] for _ in range(60)}
     assert names == {"0", "1"}  # missed with probability 2**-59
@@ -129,13 +130,13 @@ def test_ties_are_broken_by_chance():
         {"candidates": {"a": constant(1), "b": constant(1, unit=Example())}},
     ],
 )  # fmt: skip
-def test_wrong_searches_are_refused(wrong):
+def test_wrong_searches_are_refused(wrong: Any) -> None:
     arguments = {"candidates": candidates(), "mean": 3, "score": lambda name, answer: 0.0} | wrong
     with pytest.raises(InvalidParameter):
         best_of_random_runs(arguments.pop("candidates"), **arguments)
 
 
-def test_candidates_without_a_common_measure_are_refused():
+def test_candidates_without_a_common_measure_are_refused() -> None:
     from mosha.core.events import Approx
 
     mixed = {"a": constant(1, Approx(1, 1e-6)), "b": constant(2)}
@@ -143,7 +144,7 @@ def test_candidates_without_a_common_measure_are_refused():
         best_of_random_runs(mixed, score=lambda name, answer: 0.0, mean=3)
 
 
-def test_a_search_over_models_is_paid_and_private_and_an_exploration_is_not():
+def test_a_search_over_models_is_paid_and_private_and_an_exploration_is_not() -> None:
     rows = np.random.default_rng().uniform(-1, 1, (1500, 2))
     labels = (rows.sum(axis=1) > 0).astype(int)
     public = (rows[:200], labels[:200])
@@ -163,7 +164,7 @@ def test_a_search_over_models_is_paid_and_private_and_an_exploration_is_not():
         search(tuned, (rows, labels), account=poor)
 
 
-def test_an_unpriced_search_is_refused_the_word_private():
+def test_an_unpriced_search_is_refused_the_word_private() -> None:
     found = explore({"a": lambda: 1.0, "b": lambda: 2.0}, score=lambda name, answer: answer)
     assert not found.private
     assert found.name == "b"
@@ -174,9 +175,9 @@ def test_an_unpriced_search_is_refused_the_word_private():
         explore({}, score=lambda name, answer: 0.0)
 
 
-def test_no_run_at_all_is_an_answer_of_poisson_numbers():
+def test_no_run_at_all_is_an_answer_of_poisson_numbers() -> None:
     tuned = best_of_random_runs(candidates(), score=lambda name, answer: answer, mean=1e-9, distribution="poisson")
     account = Ledger.memory().account("a", unit=Row(), epsilon=5, delta=1e-5, rule="renyi")
     assert search(tuned, None, account=account) is None  # with probability 1 - 1e-9
-    assert tuned.event.event != NOTHING
+    assert tuned.event.event != NOTHING  # type: ignore[attr-defined]
     assert isinstance(SearchResult("a", 1, 0.5), SearchResult)

@@ -1,5 +1,7 @@
 """Two sizes of physical batches: a second one is taken only where rows are computed alike in both, bit by bit."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -9,7 +11,7 @@ from mosha.learning.checking.sizes import SmallerSize, find_smaller_size
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.training import make_losses
 from tests.learning.test_any_model import Own
-from tests.learning.test_noise_and_sampling import MODELS, contribution, deep, pictures
+from tests.learning.test_noise_and_sampling import MODELS, contribution, deep, pictures  # type: ignore[attr-defined]
 
 torch.set_num_threads(1)
 ROWS, FEW = 24, 16  # of a plan with batches of about 16
@@ -17,20 +19,20 @@ PLAN = mosha.learning.DPSGD(steps=100, rate=0.1, batch=16, clip=1.0, noise_multi
 LOSSES = make_losses(nn.CrossEntropyLoss(reduction="none"))
 
 
-def layers(*before):
+def layers(*before: Any) -> Any:
     return nn.Sequential(*before, nn.Linear(8, 20), nn.Tanh(), nn.Linear(20, 3))
 
 
-def scale():
+def scale() -> Any:
     """One product for each number: no machine takes its sums in another order."""
     return Own(lambda self, x: x * self.gamma, gamma=nn.Parameter(torch.rand(8) + 0.5))
 
 
-def rows(count):
+def rows(count: Any) -> tuple[Any, ...]:
     return torch.randn(count, 8), torch.zeros(count, dtype=torch.long)
 
 
-def find_size(model, plan=PLAN, draw=rows):
+def find_size(model: Any, plan: Any = PLAN, draw: Any = rows) -> Any:
     engine = Engine(model)
     try:
         return find_smaller_size(plan, engine, LOSSES, draw(ROWS), targets=1)
@@ -38,19 +40,19 @@ def find_size(model, plan=PLAN, draw=rows):
         engine.detach()
 
 
-def zero_head():
+def zero_head() -> Any:
     model = layers()
     nn.init.zeros_(model[-1].weight)
     return model
 
 
-def in_small_batches(change):
+def in_small_batches(change: Any) -> Any:
     """What a model does only where there are few rows."""
     return layers(Own(lambda _self, x: change(x) if len(x) == FEW else x))
 
 
 @pytest.mark.parametrize("name", [*MODELS, "deep"])
-def test_where_a_second_size_is_taken_every_row_contributes_the_same_in_both(name):
+def test_where_a_second_size_is_taken_every_row_contributes_the_same_in_both(name: Any) -> None:
     make, draw = (deep, pictures) if name == "deep" else MODELS[name]
     model, batch = make(), draw(ROWS)
     found = find_size(model, draw=draw)
@@ -74,31 +76,31 @@ def test_where_a_second_size_is_taken_every_row_contributes_the_same_in_both(nam
     ],
     ids=["rounds", "mixes", "breaks", "zeros"],
 )
-def test_a_model_that_may_do_something_else_in_small_batches_has_one_size(model):
+def test_a_model_that_may_do_something_else_in_small_batches_has_one_size(model: Any) -> None:
     before = {name: values.clone() for name, values in model.state_dict().items()}
     assert find_size(model) is None
     assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
 
 
-def test_a_second_size_is_looked_for_where_it_pays():
+def test_a_second_size_is_looked_for_where_it_pays() -> None:
     assert find_size(scale()) == SmallerSize(FEW, 1)
     for options in ({"steps": 99, "batch": 16}, {"steps": 100}):
-        plan = mosha.learning.DPSGD(rate=0.1, clip=1.0, noise_multiplier=1.0, **options)
+        plan = mosha.learning.DPSGD(rate=0.1, clip=1.0, noise_multiplier=1.0, **options)  # type: ignore[arg-type]
         assert find_size(scale(), plan) is None
 
 
-def test_a_size_holds_for_the_threads_it_was_tried_with():
+def test_a_size_holds_for_the_threads_it_was_tried_with() -> None:
     size = SmallerSize(FEW, torch.get_num_threads())
     assert size.has_room(FEW)
     assert not size.has_room(FEW + 1)
     assert not SmallerSize(FEW, torch.get_num_threads() + 1).has_room(1)
 
 
-def test_a_training_computes_batches_of_both_sizes_and_no_others(monkeypatch):
+def test_a_training_computes_batches_of_both_sizes_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = set()
     record = Engine.record
 
-    def watch(self, losses, rows, *, each=1):
+    def watch(self: Any, losses: Any, rows: Any, *, each: Any = 1) -> Any:
         seen.add(rows)
         return record(self, losses, rows, each=each)
 

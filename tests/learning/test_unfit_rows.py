@@ -1,5 +1,8 @@
 """A row that cannot be used counts as nothing: the others go on, and nothing tells that it was there."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -20,14 +23,14 @@ EVERYONE = DPSGD(steps=2, rate=1.0, clip=0.5, batch=24, noise_multiplier=30.0, d
 class Rows(Dataset):
     """Rows of numbers; some are spoiled in one of the ways that happen."""
 
-    def __init__(self, count, spoiled=(), how=None):
+    def __init__(self, count: Any, spoiled: Any = (), how: Any = None) -> None:
         torch.manual_seed(4)
         self.inputs, self.spoiled, self.how = torch.randn(count, 4), set(spoiled), how
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.inputs)
 
-    def __getitem__(self, place):
+    def __getitem__(self, place: Any) -> Any:
         inputs, label = self.inputs[place], int(self.inputs[place, 0] > 0)
         if place not in self.spoiled:
             return inputs, label
@@ -39,23 +42,23 @@ class Rows(Dataset):
 class Without(Rows):
     """The same rows, without those that are spoiled."""
 
-    def __init__(self, count, spoiled):
+    def __init__(self, count: Any, spoiled: Any) -> None:
         super().__init__(count)
         self.inputs = self.inputs[[place for place in range(count) if place not in spoiled]]
 
 
 @pytest.fixture
-def account():
+def account() -> Any:
     return mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=100, delta=1e-5, rule="pure")
 
 
-def begun(data, account, plan=EVERYONE, **options):
+def begun(data: Any, account: Any, plan: Any = EVERYONE, **options: Any) -> Any:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2))
     return plan.train(model, data, LOSS, torch.optim.SGD(model.parameters(), lr=0.1), account=account, **options)
 
 
-def sum_of(training):
+def sum_of(training: Any) -> Any:
     examples, _ = training._data
     gradients = training._gradients
     found, _ = gradients.sum_batch(gradients.first(), (examples, Sampler(training.plan, examples.units)), secure())
@@ -64,7 +67,7 @@ def sum_of(training):
 
 @pytest.mark.parametrize("how", ["corrupt", "label", "ragged"])
 @pytest.mark.parametrize("spoiled", [(23,), (3, 9, 10, 22)], ids=["one", "several"])
-def test_the_sum_is_that_of_all_other_rows(how, spoiled, account):
+def test_the_sum_is_that_of_all_other_rows(how: str, spoiled: Any, account: Any) -> None:
     found = sum_of(begun(Rows(24, spoiled, how), account))
     wanted = sum_of(begun(Without(24, spoiled), account))
     every = sum_of(begun(Rows(24), account))
@@ -72,14 +75,16 @@ def test_the_sum_is_that_of_all_other_rows(how, spoiled, account):
     assert float(np.linalg.norm(every - wanted)) > 0.1  # the rows would have counted
 
 
-def test_a_training_on_rows_of_which_none_can_be_used_is_noise_alone(account):
+def test_a_training_on_rows_of_which_none_can_be_used_is_noise_alone(account: Any) -> None:
     training = begun(Rows(20, range(1, 20), "corrupt"), account, like=(torch.randn(2, 4), torch.zeros(2).long()))
     training._data[0]._dataset.spoiled.add(0)
     assert not sum_of(training).any()
     assert [step.number for step in training] == [1, 2]
 
 
-def test_why_a_row_was_left_out_is_told_to_the_owner_alone(account, tmp_path, capfd):
+def test_why_a_row_was_left_out_is_told_to_the_owner_alone(
+    account: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     mosha.keep_private_log(tmp_path / "log")
     with begun(Rows(24, [5], "corrupt"), account) as training:
         said = [str(step) for step in training]
@@ -87,7 +92,7 @@ def test_why_a_row_was_left_out_is_told_to_the_owner_alone(account, tmp_path, ca
     assert not any("patient" in one for one in [*said, *capfd.readouterr()])
 
 
-def test_of_a_person_the_other_examples_count(account):
+def test_of_a_person_the_other_examples_count(account: Any) -> None:
     paying = mosha.Ledger.memory().account("p", unit=mosha.Person("p", at_most=2), epsilon=100, delta=1e-5, rule="pure")
     plan = DPSGD(
         steps=2, rate=1.0, clip=0.5, batch=9, noise_multiplier=30.0, delta=1e-6, unit=mosha.Person("p", at_most=2)
@@ -99,14 +104,14 @@ def test_of_a_person_the_other_examples_count(account):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_loader_gives_other_rows_in_their_places_which_weigh_nothing(workers, account):
+def test_a_loader_gives_other_rows_in_their_places_which_weigh_nothing(workers: int, account: Any) -> None:
     plan, spoiled = DPSGD(steps=1, rate=1.0, clip=0.5, noise_multiplier=30.0, delta=1e-6, physical=32), (2, 19)
     found = []
     for data in (Rows(24, spoiled, "corrupt"), Without(24, spoiled)):
         torch.manual_seed(0)
         model = nn.Linear(4, 2)
         loader = DataLoader(data, batch_size=8, num_workers=workers)
-        model, optimizer, loader = learning.private(
+        model, optimizer, loader = learning.private(  # type: ignore[assignment]
             model, torch.optim.SGD(model.parameters(), lr=0.1), loader, plan=plan, account=account
         )
         for inputs, labels in loader:

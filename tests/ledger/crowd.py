@@ -11,6 +11,8 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import mosha
 import mosha.noise.generators.secure_random  # before the crowd is born: its children pay at once
@@ -22,7 +24,7 @@ READY = b'["ready"]\n'
 DICE = random.SystemRandom()
 
 
-def fork(work):
+def fork(work: Any) -> Any:
     """A child that runs `work(say)` and is gone; its words come back through a pipe."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -38,7 +40,7 @@ def fork(work):
         os._exit(status)
 
 
-def hear(child, reading):
+def hear(child: Any, reading: Any) -> tuple[Any, ...]:
     """What a child said until it ended, and how it ended."""
     words = b""
     while part := os.read(reading, 65536):
@@ -48,11 +50,11 @@ def hear(child, reading):
     return [json.loads(line) for line in words.splitlines()], status
 
 
-def gather(work):
+def gather(work: Any) -> list[Any]:
     """What a crowd says that begins at one word: each child opens its ledger first and then waits for it."""
     waiting, starting = os.pipe()
 
-    def wait():
+    def wait() -> None:
         os.close(starting)
         os.read(waiting, 1)
 
@@ -67,10 +69,10 @@ def gather(work):
     return [words for words, _ in heard]
 
 
-def birth(where, number):
+def birth(where: Any, number: Any) -> Any:
     """Eight processes begin the same book and open the same account at the same moment."""
 
-    def begin(say, wait):
+    def begin(say: Any, wait: Any) -> None:
         say("ready")
         wait()
         with mosha.Ledger(where, patience=60) as ledger:
@@ -85,14 +87,14 @@ def birth(where, number):
         return found | {"spent": ledger.account("visits").spent, "problems": ledger.verify().problems}
 
 
-def race(where, units):
+def race(where: Any, units: Any) -> Any:
     """Eight processes want all they can get of an account that affords `units` releases."""
     with mosha.Ledger(where) as ledger:
         ledger.account("cake", unit=PERSON, epsilon=units / 16)
         for number in range(units):
             ledger.account(f"last {number}", unit=PERSON, epsilon=1)
 
-    def grab(say, wait):
+    def grab(say: Any, wait: Any) -> None:
         with mosha.Ledger(where, patience=60) as ledger:
             cake, won = ledger.account("cake"), 0
             say("ready")
@@ -110,7 +112,7 @@ def race(where, units):
                     continue
                 say(f"last {number}", 1)
 
-    won, winners = {}, 0
+    won, winners = {}, 0  # type: ignore[var-annotated]
     for words in gather(grab):
         for name, count in words:
             won[name] = won.get(name, 0) + count
@@ -124,12 +126,12 @@ def race(where, units):
         }
 
 
-def one_key(where, keys):
+def one_key(where: Any, keys: Any) -> Any:
     """Eight processes ask the same questions under the same keys, each with an answer of its own."""
     with mosha.Ledger(where) as ledger:
         ledger.account("visits", unit=PERSON, epsilon=keys + 1)
 
-    def ask(say, wait):
+    def ask(say: Any, wait: Any) -> None:
         with mosha.Ledger(where, patience=60) as ledger:
             account = ledger.account("visits")
             say("ready")
@@ -140,7 +142,7 @@ def one_key(where, keys):
                 except errors.RunError:  # overtaken, or the second to overtake: no answer leaves
                     say(key, None)
 
-    answers = {}
+    answers: dict[Any, Any] = {}
     for words in gather(ask):
         for key, answer in words:
             answers.setdefault(key, set()).add(answer)
@@ -149,17 +151,17 @@ def one_key(where, keys):
         return {"left": left, "spent": ledger.account("visits").spent, "problems": ledger.verify().problems}
 
 
-def asked(where, start):
+def asked(where: Any, start: Any) -> Any:
     """A child that asks under key after key from `start` on, until it is killed."""
 
-    def ask(account, key):
+    def ask(account: Any, key: Any) -> Iterator[tuple[Any, ...]]:
         stream = asking(events.Laplace(4) * 2, horizon=2, answer=DICE.getrandbits(40))
         with account.open(stream, key=f"run {key}") as run:
             yield f"run {key}", run.step(None).value
         single = asking(events.Laplace(4), answer=DICE.getrandbits(40))
         yield str(key), account.open(single, key=str(key)).step(None).value
 
-    def work(say):
+    def work(say: Any) -> None:
         with mosha.Ledger(where, patience=60) as ledger:
             account = ledger.account("visits/zhang")
             say("ready")
@@ -173,12 +175,12 @@ def asked(where, start):
     return work
 
 
-def killed(where, trials):
+def killed(where: Any, trials: Any) -> Any:
     """Kill -9 at random moments; those who come later ask again under the keys that may have been lost."""
     with mosha.Ledger(where) as ledger:
         ledger.account("visits", unit=PERSON, epsilon=trials / 4)
         ledger.account("visits/zhang", epsilon=trials)
-    answers, kills, start = {}, 0, 0
+    answers, kills, start = {}, 0, 0  # type: ignore[var-annotated]
     while kills < trials:
         pair = [fork(asked(where, max(0, start - 2))), fork(asked(where, start + 3))]
         for _, reading in pair:
@@ -194,12 +196,12 @@ def killed(where, trials):
     return {"kills": kills} | audit(where, answers)
 
 
-def audit(where, answers):
+def audit(where: Any, answers: Any) -> Any:
     """What the book says about the answers that left."""
     with mosha.Ledger(where) as ledger:
         rows = ledger.entries()
         keys = {row.sequence: row.content()["key"] for row in rows if row.kind == "pay"}
-        kept = {}
+        kept: dict[Any, Any] = {}
         for row in rows:
             if row.kind == "release":
                 content = row.content()

@@ -13,6 +13,7 @@ Whatever is opened, stepped, broken, lost, retried and closed, also while the le
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import mosha
 from mosha import errors, events
@@ -43,7 +44,7 @@ KINDS = {"ledger", "open", "pay", "lease", "release", "fail", "failure", "lift",
 
 
 class History:
-    def __init__(self, dice):
+    def __init__(self, dice: Any) -> None:
         self.dice = dice
         self.ledger = mosha.Ledger.memory()
         self.ledger.population("everybody", rho=0.35)
@@ -54,15 +55,15 @@ class History:
         two.child("child", epsilon=0.5, delta=1e-6)
         two.block("a")
         two.block("b", epsilon=0.6, delta=1e-7)
-        self.ways = {}
-        self.runs, self.leases = [], []
-        self.met = {}  # payment -> how often each step met the data, with the event of one step
-        self.left = {}  # (payment, step) -> the answer that left
-        self.leased = set()
+        self.ways = {}  # type: ignore[var-annotated]
+        self.runs, self.leases = [], []  # type: ignore[var-annotated]
+        self.met = {}  # type: ignore[var-annotated]  # payment -> how often each step met the data, with the event of one step
+        self.left = {}  # type: ignore[var-annotated]  # (payment, step) -> the answer that left
+        self.leased = set()  # type: ignore[var-annotated]
         self.given_up = 0
         self.write, self.ledger._storage.write = self.ledger._storage.write, self.write_or_not
 
-    def write_or_not(self, operation):
+    def write_or_not(self, operation: Any) -> Any:
         """The ledger is out of reach now and then, before it wrote or after."""
         fate = self.dice.randrange(40)
         if fate == 0:
@@ -72,8 +73,8 @@ class History:
             raise errors.LedgerUnavailable("the confirmation was lost.")
         return done
 
-    def open(self, account, event, horizon, key=None):
-        def step(state, data, trouble, rng):
+    def open(self, account: Any, event: Any, horizon: Any, key: Any = None) -> None:
+        def step(state: Any, data: Any, trouble: Any, rng: Any) -> tuple[Any, ...]:
             if trouble == "away":
                 raise errors.SourceUnavailable("away.")
             place = (run if leased else None, run._taken + 1)
@@ -93,10 +94,10 @@ class History:
         run = account.open(asked, key=key)
         self.runs.append(run)
 
-    def choose_event(self, tree):
+    def choose_event(self, tree: Any) -> Any:
         return self.dice.choice(EVENTS if tree == "top" else EVENTS + DELTAS)
 
-    def pay(self):
+    def pay(self) -> None:
         tree = self.dice.choice(list(PLACES))
         scope = tuple(self.dice.sample(PLACES[tree], self.dice.choice([1, 1, 2])))
         account = self.ledger.together([self.ledger.account(name) for name in scope])
@@ -104,37 +105,37 @@ class History:
         key = self.dice.choice([None, *(f"{n} {event} {horizon}" for n in range(2))])
         self.open(account, event, horizon, key)
 
-    def lease(self):
+    def lease(self) -> None:
         name = self.dice.choice(ACCOUNTS)
         event = self.choose_event(name.partition("/")[0])
         lease = self.ledger.account(name).lease(event * self.dice.randint(1, 4))
         self.leased.add(lease._entry.label)
         self.leases.append(lease)
 
-    def pay_from_lease(self):
+    def pay_from_lease(self) -> None:
         if self.leases:
             lease = self.dice.choice(self.leases[-3:])
             self.open(lease, self.choose_event(lease.name.partition("/")[0]), self.dice.randint(1, 2))
 
-    def step(self):
+    def step(self) -> None:
         if self.runs:
             run = self.dice.choice(self.runs[-6:])
             release = run.step("data", ask=self.dice.choice(TROUBLES))
             if run.receipt.entry not in self.leased:
                 assert self.left.setdefault((run.receipt.entry, release.step), release.value) == release.value
 
-    def close(self):
+    def close(self) -> None:
         if self.runs:
             self.dice.choice(self.runs[-6:]).close()
 
-    def settle(self):
+    def settle(self) -> None:
         if self.leases:
             self.dice.choice(self.leases[-3:]).close()
 
-    def lift(self):
+    def lift(self) -> None:
         self.ledger.account(self.dice.choice(ACCOUNTS)).lift()
 
-    def go_on(self):
+    def go_on(self) -> None:
         actions = [self.pay, self.lease, self.pay_from_lease, self.step, self.close, self.settle, self.lift]
         action = self.dice.choices(actions, [5, 1, 3, 12, 3, 1, 2])[0]
         try:
@@ -142,7 +143,7 @@ class History:
         except (*REFUSALS, KeyboardInterrupt):
             pass
 
-    def check(self):
+    def check(self) -> None:
         for account in self.ledger.accounts():
             assert account.rule.admits(account.spent_price, account.way)
             assert account.spent <= account.limit
@@ -164,7 +165,7 @@ class History:
                     assert times <= (2 if (row.sequence, step) in claimed else 1), (row, step, times)
                 self.check_kept(row, [event for _, event in met], closed.get(row.sequence, []))
 
-    def check_kept(self, row, met, returned):
+    def check_kept(self, row: Any, met: Any, returned: Any) -> None:
         """The one stated assumption: a step that was lost is started once more at no further price."""
         given = {back["account"]: Charge.from_dict(back).price for back in returned}
         for charge in row.content()["charges"]:
@@ -173,7 +174,7 @@ class History:
             assert sum((price(event) for event in met), FREE) <= kept, row
 
 
-def live(dice, actions, checks):
+def live(dice: Any, actions: Any, checks: Any) -> Any:
     """One whole history, as these dice fall."""
     history = History(dice)
     for _ in range(checks):

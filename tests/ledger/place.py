@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from typing import Any
 
 import mosha
 from mosha import events
@@ -10,10 +11,19 @@ from mosha.core.measurement import Measurement
 PERSON = mosha.Person("patient_id")
 
 
-def asking(event=None, *, answer=0, unit=PERSON, horizon=1, name="question", step=None, delta=None):
+def asking(
+    event: Any = None,
+    *,
+    answer: Any = 0,
+    unit: Any = PERSON,
+    horizon: Any = 1,
+    name: str = "question",
+    step: Any = None,
+    delta: Any = None,
+) -> Any:
     """A measurement that answers what it is told, at the price it is told."""
 
-    def respond(state, data, ask, rng):
+    def respond(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         return (answer(data) if callable(answer) else answer), state
 
     what = {"unit": unit, "event": event or events.Laplace(1), "horizon": horizon, "name": name, "delta": delta}
@@ -21,36 +31,36 @@ def asking(event=None, *, answer=0, unit=PERSON, horizon=1, name="question", ste
 
 
 class Place:
-    def __init__(self):
-        self._ledgers = []
+    def __init__(self) -> None:
+        self._ledgers = []  # type: ignore[var-annotated]
 
-    def open(self, **options):
-        ledger = mosha.Ledger(self.where, **options)
+    def open(self, **options: Any) -> Any:
+        ledger = mosha.Ledger(self.where, **options)  # type: ignore[attr-defined]
         self._ledgers.append(ledger)
         return ledger
 
-    def close(self):
+    def close(self) -> None:
         for ledger in self._ledgers:
             with contextlib.suppress(mosha.errors.MoshaError):
                 ledger.close()
 
-    def bodies(self):
-        return self.query("SELECT sequence, body FROM entries ORDER BY sequence")
+    def bodies(self) -> Any:
+        return self.query("SELECT sequence, body FROM entries ORDER BY sequence")  # type: ignore[attr-defined]
 
 
 class SQLitePlace(Place):
     engine = "sqlite"
 
-    def __init__(self, path):
+    def __init__(self, path: Any) -> None:
         super().__init__()
         self.path = path
         self.where = str(path)
 
-    def query(self, statement, *values):
+    def query(self, statement: Any, *values: Any) -> Any:
         with contextlib.closing(sqlite3.connect(self.path)) as raw:
             return raw.execute(statement, values).fetchall()
 
-    def tamper(self, *statements):
+    def tamper(self, *statements: Any) -> None:
         """Change the file as a thief would: without the guards."""
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as raw:
             guards = raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
@@ -65,16 +75,16 @@ class SQLitePlace(Place):
 class PostgreSQLPlace(Place):
     engine = "postgresql"
 
-    def __init__(self, server):
+    def __init__(self, server: Any) -> None:
         super().__init__()
         self.server = server
         self._forget()
 
     @property
-    def where(self):
+    def where(self) -> Any:
         return self.server.url("postgres")
 
-    def _forget(self):
+    def _forget(self) -> None:
         import psycopg
 
         others = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid != pg_backend_pid()"
@@ -83,14 +93,14 @@ class PostgreSQLPlace(Place):
             raw.execute("SET client_min_messages TO error")
             raw.execute("DROP SCHEMA IF EXISTS mosha CASCADE")
 
-    def query(self, statement, *values):
+    def query(self, statement: Any, *values: Any) -> Any:
         import psycopg
 
         with psycopg.connect(self.where) as raw:
             raw.execute("SET search_path TO mosha")
             return raw.execute(statement.replace("?", "%s"), values).fetchall()
 
-    def tamper(self, *statements):
+    def tamper(self, *statements: Any) -> None:
         import psycopg
 
         with psycopg.connect(self.where, autocommit=True) as raw:
@@ -99,6 +109,6 @@ class PostgreSQLPlace(Place):
             for statement in statements:
                 raw.execute(statement)
 
-    def close(self):
+    def close(self) -> None:
         super().close()
         self._forget()

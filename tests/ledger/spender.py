@@ -6,6 +6,7 @@ import os
 import sqlite3
 import sys
 from pathlib import Path
+from typing import Any
 
 import mosha
 from mosha import errors, events
@@ -15,7 +16,7 @@ LIMIT = 6  # payments that the account affords
 HALF = events.Laplace(2)
 
 
-def begin(path):
+def begin(path: Any) -> None:
     """A book with one account that affords LIMIT payments."""
     with mosha.Ledger(path) as ledger:
         ledger.account("visits", unit=PERSON, epsilon=LIMIT / 2)
@@ -24,7 +25,7 @@ def begin(path):
 class Spender:
     """A process with a ledger of its own; `tell` gives it an order and returns its answer."""
 
-    def __init__(self, path=None):
+    def __init__(self, path: Any = None) -> None:
         ours, theirs = os.pipe(), os.pipe()
         self._process = os.fork()
         if self._process == 0:
@@ -37,38 +38,38 @@ class Spender:
         if path is not None:
             self.opened = self.tell("open", str(path))
 
-    def tell(self, *words):
+    def tell(self, *words: Any) -> Any:
         self._orders.write(json.dumps(words) + "\n")
         self._orders.flush()
         answer = self._answers.readline()
         assert answer, f"the process ended at {words}"
         return json.loads(answer)
 
-    def pay(self, times=LIMIT):
+    def pay(self, times: Any = LIMIT) -> Any:
         """How many of so many payments went through."""
         paid, self.trouble = self.tell("pay", times)
         return paid
 
-    def end(self):
+    def end(self) -> None:
         self._orders.close()
         self._answers.read()
         self._answers.close()
         os.waitpid(self._process, 0)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.end()
 
 
-def look(path):
+def look(path: Any) -> None:
     """What `mosha ledger show` does, in a process of its own."""
     with Spender(path) as somebody:
         somebody.tell("close")
 
 
-def _obey(orders, answers):
+def _obey(orders: Any, answers: Any) -> None:
     """Work until the orders end; never return."""
     status, spender = 1, _Work()
     try:
@@ -87,7 +88,7 @@ def _obey(orders, answers):
         os._exit(status)
 
 
-def _follow(child):
+def _follow(child: Any) -> None:
     os.waitpid(child, 0)
     os._exit(0)
 
@@ -95,13 +96,13 @@ def _follow(child):
 class _Work:
     """The orders that a spender knows."""
 
-    def open(self, path):
+    def open(self, path: Any) -> str:
         self.path = path
         self.ledger = mosha.Ledger(path, patience=60)
         self.account = self.ledger.account("visits")
         return "opened"
 
-    def pay(self, times):
+    def pay(self, times: Any) -> tuple[Any, ...]:
         paid, trouble = 0, ""
         try:
             for _ in range(times):
@@ -111,13 +112,13 @@ class _Work:
             trouble = f"{type(error).__name__}: {error}"
         return paid, trouble
 
-    def close(self):
+    def close(self) -> None:
         self.ledger.close()
 
-    def look(self):
+    def look(self) -> Any:
         return self.account.spent
 
-    def fork(self, leave):
+    def fork(self, leave: Any) -> None:
         """Go on as a child of this process; its parent closes the ledger, exits, or stays as it is."""
         waiting, done = os.pipe()
         if child := os.fork():
@@ -132,17 +133,17 @@ class _Work:
         os.read(waiting, 1)  # until the parent has done so
         os.close(waiting)
 
-    def daemonise(self):
+    def daemonise(self) -> None:
         """As daemons do: fork, a session of one's own, fork again; both parents are gone."""
         self.fork("exit")
         os.setsid()
         self.fork("exit")
 
-    def fork_inside(self):
+    def fork_inside(self) -> Any:
         """Go on as a child that was born in the middle of a payment."""
-        children = []
+        children: list[Any] = []
 
-        def clock():
+        def clock() -> int:
             if not children:
                 children.append(os.fork())
             return 0
@@ -157,22 +158,22 @@ class _Work:
             _follow(children[0])
         return answer
 
-    def fork_silently(self):
+    def fork_silently(self) -> None:
         """Go on as a child that a library made without a word to Python."""
         if child := ctypes.CDLL(None).fork():
             self.ledger.close()
             _follow(child)
 
-    def hold_raw(self):
+    def hold_raw(self) -> None:
         """A connection of one's own, beside the ledger."""
         self.raw = sqlite3.connect(self.path)
         self.raw.execute("SELECT * FROM entries").fetchall()
 
-    def copy(self, target):
+    def copy(self, target: Any) -> None:
         """A backup by hand: to close a file drops every lock that the process has on it."""
         Path(target).write_bytes(Path(self.path).read_bytes())
 
-    def pool(self, method):
+    def pool(self, method: Any) -> Any:
         """Pay in a pool of workers, after the parent has left its ledger."""
         import multiprocessing
 
@@ -184,7 +185,7 @@ class _Work:
             return sum(work.get(300))
 
 
-def pay_in_pool(path):
+def pay_in_pool(path: Any) -> Any:
     with mosha.Ledger(path, patience=60) as ledger:
         work = _Work()
         work.account = ledger.account("visits")

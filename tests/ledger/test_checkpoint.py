@@ -2,6 +2,8 @@
 
 import json
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +21,11 @@ KEY = os.urandom(32)
 
 
 @pytest.fixture(scope="module")
-def rows():
+def rows() -> Any:
     return make_book(mosha.Ledger.memory()).entries()
 
 
-def resume(rows, after):
+def resume(rows: Any, after: Any) -> Any:
     """Read the rows after a place, from a checkpoint that was written down there."""
     before = read(rows[:after])
     state = json.loads(json.dumps(Checkpoint.of(before, rows[0].head, after, 0).state))
@@ -34,7 +36,7 @@ def resume(rows, after):
     return said
 
 
-def test_reading_on_from_any_row_finds_what_reading_everything_finds(rows):
+def test_reading_on_from_any_row_finds_what_reading_everything_finds(rows: Any) -> None:
     whole = read(rows)
     for after in range(len(rows) + 1):
         said = resume(rows, after)
@@ -44,7 +46,7 @@ def test_reading_on_from_any_row_finds_what_reading_everything_finds(rows):
 
 
 @pytest.mark.parametrize("gift", GIFTS)
-def test_a_row_that_gives_something_away_is_found_from_a_checkpoint_too(rows, gift):
+def test_a_row_that_gives_something_away_is_found_from_a_checkpoint_too(rows: Any, gift: Any) -> None:
     forger = Forger(rows)
     kind, content = getattr(forger, gift)()
     found = forger.forge(kind, content)
@@ -53,7 +55,7 @@ def test_a_row_that_gives_something_away_is_found_from_a_checkpoint_too(rows, gi
         assert resume([*rows, forged], after).problems == found != []
 
 
-def test_every_part_of_a_payment_is_kept():
+def test_every_part_of_a_payment_is_kept() -> None:
     from dataclasses import fields
 
     from mosha.ledger.checking.state import PaymentState
@@ -61,7 +63,7 @@ def test_every_part_of_a_payment_is_kept():
     assert sorted((*OWN, *SHARED)) == sorted(field.name for field in fields(PaymentState))
 
 
-def test_only_later_rows_are_read_and_priced(place, monkeypatch):
+def test_only_later_rows_are_read_and_priced(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = make_book(place.open())
     checkpoint = ledger.verify().checkpoint
     ledger.account("visits").open(asking(unit=EVENT)).step(None)
@@ -77,7 +79,7 @@ def test_only_later_rows_are_read_and_priced(place, monkeypatch):
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["without a key", "with a key"])
-def test_a_checkpoint_in_a_file(place, tmp_path, key):
+def test_a_checkpoint_in_a_file(place: Any, tmp_path: Path, key: Any) -> None:
     (tmp_path / "elsewhere").mkdir()
     file = tmp_path / "elsewhere" / "checkpoint"
     ledger = make_book(place.open() if key is None else place.open(key=key))
@@ -93,7 +95,7 @@ def test_a_checkpoint_in_a_file(place, tmp_path, key):
     assert file.read_bytes() == before  # what is not well is not remembered as checked
 
 
-def test_a_book_that_lacks_the_head_of_the_checkpoint_is_found(place, tmp_path):
+def test_a_book_that_lacks_the_head_of_the_checkpoint_is_found(place: Any, tmp_path: Path) -> None:
     ledger = make_book(place.open())
     checkpoint = ledger.verify().checkpoint
     place.tamper(f"UPDATE entries SET hash = '{'0' * 64}' WHERE sequence = {checkpoint.head.sequence}")
@@ -102,7 +104,7 @@ def test_a_book_that_lacks_the_head_of_the_checkpoint_is_found(place, tmp_path):
     assert any("head of the checkpoint" in problem for problem in ledger.verify(since=checkpoint).problems)
 
 
-def test_heads_from_before_the_checkpoint_are_still_compared(place):
+def test_heads_from_before_the_checkpoint_are_still_compared(place: Any) -> None:
     ledger = make_book(place.open())
     early, checkpoint = ledger.entries()[3], ledger.verify().checkpoint
     for head in (str(early.head), early.hash):
@@ -111,13 +113,13 @@ def test_heads_from_before_the_checkpoint_are_still_compared(place):
         assert any("from elsewhere" in problem for problem in ledger.verify(since=checkpoint, head=head).problems)
 
 
-def test_a_book_that_is_not_well_gives_no_checkpoint(place):
+def test_a_book_that_is_not_well_gives_no_checkpoint(place: Any) -> None:
     ledger = make_book(place.open())
     place.tamper("DELETE FROM steps")
     assert ledger.verify().checkpoint is None
 
 
-def test_without_a_key_a_checkpoint_beside_the_book_is_refused(tmp_path):
+def test_without_a_key_a_checkpoint_beside_the_book_is_refused(tmp_path: Path) -> None:
     ledger = mosha.Ledger(tmp_path / "privacy.db")
     with pytest.raises(errors.InvalidParameter, match="Keep it elsewhere"):
         ledger.verify(since=tmp_path / "checkpoint", keep=True)
@@ -125,7 +127,7 @@ def test_without_a_key_a_checkpoint_beside_the_book_is_refused(tmp_path):
     assert keyed.verify(since=tmp_path / "checkpoint", keep=True).ok
 
 
-def test_a_checkpoint_of_another_hand_is_refused(tmp_path):
+def test_a_checkpoint_of_another_hand_is_refused(tmp_path: Path) -> None:
     file, book = tmp_path / "checkpoint", tmp_path / "book"
     book.mkdir()
     keyed = mosha.Ledger(book / "privacy.db", key=KEY)
@@ -149,7 +151,7 @@ def test_a_checkpoint_of_another_hand_is_refused(tmp_path):
         keyed.verify(since=file)
 
 
-def test_a_row_without_its_tag_is_found_from_a_checkpoint(place):
+def test_a_row_without_its_tag_is_found_from_a_checkpoint(place: Any) -> None:
     ledger = place.open(key=KEY)
     ledger.account("visits", unit=EVENT, epsilon=3)
     checkpoint = ledger.verify().checkpoint

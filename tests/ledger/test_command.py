@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,15 +19,15 @@ LIMIT = ("--epsilon", "3", "--delta", "1e-6")
 
 
 @pytest.fixture
-def book(tmp_path):
+def book(tmp_path: Path) -> str:
     return str(tmp_path / "privacy.db")
 
 
 @pytest.fixture
-def mosha_ledger(capsys):
+def mosha_ledger(capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs a command and gives its exit code, what it printed, and what it complained of."""
 
-    def run(*arguments):
+    def run(*arguments: Any) -> tuple[Any, ...]:
         code = main(["ledger", *map(str, arguments)])
         said = capsys.readouterr()
         return code, said.out, said.err
@@ -34,19 +36,19 @@ def mosha_ledger(capsys):
 
 
 @pytest.fixture
-def visits(book, mosha_ledger):
+def visits(book: Any, mosha_ledger: Any) -> Any:
     assert mosha_ledger("open", book, "visits", *UNIT, *LIMIT)[0] == 0
     return book
 
 
-def spend(book, times=1):
+def spend(book: Any, times: Any = 1) -> Any:
     with mosha.Ledger(book) as ledger:
         for _ in range(times):
             ledger.account("visits").open(asking(events.Gaussian(20), answer=7)).step(None)
         return str(ledger.head)
 
 
-def test_open_makes_an_account_and_says_so(book, mosha_ledger):
+def test_open_makes_an_account_and_says_so(book: Any, mosha_ledger: Any) -> None:
     code, out, _ = mosha_ledger("open", book, "visits", *UNIT, *LIMIT, "--json")
     found = json.loads(out)
     assert code == 0
@@ -74,26 +76,26 @@ def test_open_makes_an_account_and_says_so(book, mosha_ledger):
         ("person:a:b", mosha.Person("a:b")),
     ],
 )
-def test_every_unit_has_a_word(book, mosha_ledger, text, unit):
+def test_every_unit_has_a_word(book: Any, mosha_ledger: Any, text: str, unit: Any) -> None:
     assert mosha_ledger("open", book, "visits", "--unit", text, "--epsilon", 1)[0] == 0
     with mosha.Ledger(book) as ledger:
         assert ledger.account("visits").unit == unit
 
 
 @pytest.mark.parametrize("text", ["", "person", "person:", "row:x", "row:0", "edge:1", "planet", "Person:x"])
-def test_a_unit_that_is_none_is_refused(book, mosha_ledger, text):
+def test_a_unit_that_is_none_is_refused(book: Any, mosha_ledger: Any, text: str) -> None:
     code, _, err = mosha_ledger("open", book, "visits", "--unit", text, "--epsilon", 1)
     assert code == 1
     assert err.startswith("mosha: InvalidParameter:")
 
 
-def test_neighbors_may_be_said(book, mosha_ledger):
+def test_neighbors_may_be_said(book: Any, mosha_ledger: Any) -> None:
     assert mosha_ledger("open", book, "visits", "--unit", "row", "--neighbors", "replace-one", "--rho", 1)[0] == 0
     with mosha.Ledger(book) as ledger:
-        assert ledger.account("visits").unit == mosha.Row(neighbors="replace-one")
+        assert ledger.account("visits").unit == mosha.Row(neighbors="replace-one")  # type: ignore[arg-type]
 
 
-def test_children_and_blocks(visits, mosha_ledger):
+def test_children_and_blocks(visits: Any, mosha_ledger: Any) -> None:
     assert mosha_ledger("open", visits, "zhang", "--parent", "visits", "--epsilon", 1, "--delta", 1e-7)[0] == 0
     assert mosha_ledger("open", visits, "2026-11", "--parent", "visits", "--block")[0] == 0
     assert mosha_ledger("open", visits, "x", "--block")[0] == 1
@@ -104,7 +106,7 @@ def test_children_and_blocks(visits, mosha_ledger):
     assert found["days"].disjoint_blocks
 
 
-def test_other_terms_are_refused_in_one_line(visits, mosha_ledger):
+def test_other_terms_are_refused_in_one_line(visits: Any, mosha_ledger: Any) -> None:
     code, out, err = mosha_ledger("open", visits, "visits", *UNIT, "--epsilon", 30)
     assert (code, out) == (1, "")
     assert err.startswith("mosha: AccountMismatch:")
@@ -113,7 +115,7 @@ def test_other_terms_are_refused_in_one_line(visits, mosha_ledger):
     assert (code, json.loads(out)["error"]) == (1, "AccountMismatch")
 
 
-def test_show_says_what_is_left(visits, mosha_ledger):
+def test_show_says_what_is_left(visits: Any, mosha_ledger: Any) -> None:
     spend(visits)
     code, out, _ = mosha_ledger("show", visits)
     assert code == 0
@@ -130,27 +132,27 @@ def test_show_says_what_is_left(visits, mosha_ledger):
     assert mosha_ledger("show", visits, "nobody")[0] == 1
 
 
-def test_reading_commands_begin_no_book(book, mosha_ledger, tmp_path):
+def test_reading_commands_begin_no_book(book: Any, mosha_ledger: Any, tmp_path: Path) -> None:
     for command in (("show",), ("verify",), ("export",), ("statement", "visits")):
         code, _, err = mosha_ledger(command[0], book, *command[1:])
         assert code == 1
         assert "no ledger" in err
     (tmp_path / "empty.db").touch()
-    for command in ("show", "verify", "export"):
+    for command in ("show", "verify", "export"):  # type: ignore[assignment]
         assert mosha_ledger(command, tmp_path / "empty.db")[0] == 1
     assert (tmp_path / "empty.db").stat().st_size == 0
     assert [path.name for path in tmp_path.glob("empty*")] == ["empty.db"]
     assert not list(tmp_path.glob("privacy*"))
 
 
-def test_verify_is_content_with_an_honest_book(visits, mosha_ledger):
+def test_verify_is_content_with_an_honest_book(visits: Any, mosha_ledger: Any) -> None:
     head = spend(visits)
     code, out, _ = mosha_ledger("verify", visits)
     assert (code, out) == (0, f"The book is intact: 4 rows, head {head}\n")
     assert mosha_ledger("verify", visits, "--head", head, "--json")[0] == 0
 
 
-def test_verify_ends_with_three_where_something_is_wrong(visits, mosha_ledger, tmp_path):
+def test_verify_ends_with_three_where_something_is_wrong(visits: Any, mosha_ledger: Any, tmp_path: Path) -> None:
     shutil.copy(visits, tmp_path / "old.db")
     head = spend(visits)
     shutil.copy(tmp_path / "old.db", visits)
@@ -164,7 +166,7 @@ def test_verify_ends_with_three_where_something_is_wrong(visits, mosha_ledger, t
     assert mosha_ledger("verify", visits, "--head", "nonsense")[0] == 1
 
 
-def test_export_writes_every_row(visits, mosha_ledger, tmp_path):
+def test_export_writes_every_row(visits: Any, mosha_ledger: Any, tmp_path: Path) -> None:
     head = spend(visits)
     lines = [json.loads(line) for line in mosha_ledger("export", visits)[1].splitlines()]
     assert [line["kind"] for line in lines] == ["ledger", "open", "pay", "release"]
@@ -177,7 +179,7 @@ def test_export_writes_every_row(visits, mosha_ledger, tmp_path):
     assert mosha_ledger("export", visits, "--out", tmp_path / "nowhere" / "x")[0] == 1
 
 
-def test_statement_speaks_markdown_and_json(visits, mosha_ledger, tmp_path):
+def test_statement_speaks_markdown_and_json(visits: Any, mosha_ledger: Any, tmp_path: Path) -> None:
     spend(visits, 3)
     assert mosha_ledger("statement", visits, "visits")[1].startswith("# Privacy statement: visits")
     found = json.loads(mosha_ledger("statement", visits, "visits", "--json")[1])
@@ -191,14 +193,14 @@ def test_statement_speaks_markdown_and_json(visits, mosha_ledger, tmp_path):
     assert mosha_ledger("statement", visits, "nobody")[0] == 1
 
 
-def test_wrong_usage_ends_with_two(mosha_ledger):
+def test_wrong_usage_ends_with_two(mosha_ledger: Any) -> None:
     assert mosha_ledger()[0] == 2
     assert mosha_ledger("open")[0] == 2
     assert mosha_ledger("burn", "privacy.db")[0] == 2
     assert mosha_ledger("verify", "privacy.db", "--colour")[0] == 2
 
 
-def test_a_refusal_states_asked_spent_and_limit(visits):
+def test_a_refusal_states_asked_spent_and_limit(visits: Any) -> None:
     with mosha.Ledger(visits) as ledger, pytest.raises(errors.BudgetExceeded) as refusal:
         ledger.account("visits").open(asking(events.Gaussian(0.5)))
     told = refusal.value.to_dict()
@@ -206,18 +208,18 @@ def test_a_refusal_states_asked_spent_and_limit(visits):
     assert told["asked"] == pytest.approx(concentrated.epsilon_from_rho(2.0, 9e-7))
 
 
-def test_a_limit_that_can_never_pay_is_refused(book, mosha_ledger):
+def test_a_limit_that_can_never_pay_is_refused(book: Any, mosha_ledger: Any) -> None:
     code, _, err = mosha_ledger("open", book, "visits", "--unit", "row", "--epsilon", "1e-300")
     assert (code, "too small" in err) == (1, True)
 
 
-def test_a_folder_and_an_unknown_url_are_told_as_such(mosha_ledger, tmp_path):
+def test_a_folder_and_an_unknown_url_are_told_as_such(mosha_ledger: Any, tmp_path: Path) -> None:
     assert "is a folder" in mosha_ledger("open", tmp_path, "visits", "--unit", "row", "--epsilon", "1")[2]
     assert "is a folder" in mosha_ledger("show", tmp_path)[2]
     assert "postgresql://" in mosha_ledger("show", "mysql://x")[2]
 
 
-def test_what_is_left_of_a_spent_limit_is_shown_as_nothing(book, mosha_ledger):
+def test_what_is_left_of_a_spent_limit_is_shown_as_nothing(book: Any, mosha_ledger: Any) -> None:
     mosha_ledger("open", book, "visits", "--unit", "row", "--epsilon", "2")
     with mosha.Ledger(book) as ledger:
         ledger.account("visits").open(asking(events.Pure(2.0), answer=7, unit=mosha.Row())).step(None)
@@ -225,7 +227,7 @@ def test_what_is_left_of_a_spent_limit_is_shown_as_nothing(book, mosha_ledger):
     assert line.split()[-1] == "0"
 
 
-def test_a_frozen_account_is_shown_and_lifted(book, mosha_ledger):
+def test_a_frozen_account_is_shown_and_lifted(book: Any, mosha_ledger: Any) -> None:
     with mosha.Ledger(book) as ledger:
         visits = ledger.account("visits", unit=mosha.Person("patient_id"), epsilon=3)
         for _ in range(3):
@@ -240,7 +242,9 @@ def test_a_frozen_account_is_shown_and_lifted(book, mosha_ledger):
     assert mosha_ledger("lift", book, "nobody")[0] == 1
 
 
-def test_keys_from_the_command_line(book, mosha_ledger, tmp_path, monkeypatch):
+def test_keys_from_the_command_line(
+    book: Any, mosha_ledger: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = tmp_path / "first.key", tmp_path / "second.key"
     names = [json.loads(mosha_ledger("make-key", file, "--json")[1])["key"] for file in (first, second)]
     assert mosha_ledger("open", book, "visits", *UNIT, *LIMIT, "--key-file", first)[0] == 0
@@ -264,7 +268,9 @@ def test_keys_from_the_command_line(book, mosha_ledger, tmp_path, monkeypatch):
     assert "not given" in mosha_ledger("verify", book)[1]
 
 
-def test_a_question_is_paid_with_the_key_of_the_environment(tmp_path, monkeypatch, capsys):
+def test_a_question_is_paid_with_the_key_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.csv").write_text("pid\n" + "\n".join(map(str, range(50))))
     asked = ["query", "visits.csv", "SELECT COUNT(*) FROM data", "--unit", "pid", "--at-most", "1", "--epsilon", "0.1"]
@@ -276,7 +282,7 @@ def test_a_question_is_paid_with_the_key_of_the_environment(tmp_path, monkeypatc
     assert "LedgerKeyRefused" in capsys.readouterr().err
 
 
-def test_verification_goes_on_from_a_file(visits, mosha_ledger, tmp_path):
+def test_verification_goes_on_from_a_file(visits: Any, mosha_ledger: Any, tmp_path: Path) -> None:
     spend(visits)
     code, _, complaint = mosha_ledger("verify", visits, "--since", tmp_path / "checkpoint")
     assert (code, "Keep it elsewhere" in complaint) == (1, True)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.ledger.place import PERSON, PostgreSQLPlace, asking
 ROOT = Path(__file__).parents[2]
 
 
-def crowd(scene, place, number):
+def crowd(scene: Any, place: Any, number: Any) -> Any:
     command = [sys.executable, "-m", "tests.ledger.crowd", scene, place.where, str(number)]
     settings = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=settings, timeout=600, check=False)
@@ -24,26 +25,26 @@ def crowd(scene, place, number):
     return json.loads(done.stdout)
 
 
-def test_eight_processes_begin_one_book(place):
+def test_eight_processes_begin_one_book(place: Any) -> None:
     found = crowd("birth", place, 2)
     assert found == {"books": 1, "accounts": 1, "spent": 2.0, "problems": []}
 
 
-def test_eight_processes_racing_for_the_last_unit_win_it_exactly_once(place):
+def test_eight_processes_racing_for_the_last_unit_win_it_exactly_once(place: Any) -> None:
     found = crowd("race", place, 40)
     assert found["problems"] == []
     assert found["won"] == {"cake": 40} | {f"last {number}": 1 for number in range(40)}
     assert found["spent"] == 40 / 16
 
 
-def test_eight_processes_with_one_key_let_one_answer_leave(place):
+def test_eight_processes_with_one_key_let_one_answer_leave(place: Any) -> None:
     found = crowd("one_key", place, 20)
     assert found["problems"] == []
     assert found["left"] == {str(key): 1 for key in range(20)}
     assert found["spent"] == 20.0
 
 
-def test_kill_nine_at_random_moments(place):
+def test_kill_nine_at_random_moments(place: Any) -> None:
     """200 trials over both engines: nothing leaves unpaid or twice, nothing is overspent, the chain is whole."""
     trials = {"sqlite": 140, "postgresql": 60}[place.engine]
     found = crowd("killed", place, trials)
@@ -54,12 +55,12 @@ def test_kill_nine_at_random_moments(place):
     assert found["paid"] > 0
 
 
-def test_threads_share_a_commit_and_never_overspend(place):
+def test_threads_share_a_commit_and_never_overspend(place: Any) -> None:
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=3)
     outcomes = []
 
-    def ask():
+    def ask() -> None:
         for _ in range(10):
             try:
                 account.open(asking(events.Laplace(10))).step(None)
@@ -76,7 +77,7 @@ def test_threads_share_a_commit_and_never_overspend(place):
     assert ledger.verify().ok
 
 
-def test_what_waits_for_a_commit_is_committed_with_it(place):
+def test_what_waits_for_a_commit_is_committed_with_it(place: Any) -> None:
     """While one thread holds the book, all others queue; they then share one transaction."""
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=30)
@@ -96,12 +97,12 @@ def test_what_waits_for_a_commit_is_committed_with_it(place):
     assert ledger.verify().ok
 
 
-def test_a_refusal_does_not_spoil_the_commit_it_shares(place):
+def test_a_refusal_does_not_spoil_the_commit_it_shares(place: Any) -> None:
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=2)
     storage, refused = ledger._storage, []
 
-    def ask(scale):
+    def ask(scale: Any) -> None:
         try:
             account.open(asking(events.Laplace(scale)))
         except errors.BudgetExceeded:
@@ -121,7 +122,7 @@ def test_a_refusal_does_not_spoil_the_commit_it_shares(place):
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_process_opens_the_book_anew_and_shares_no_answer(place):
+def test_a_forked_process_opens_the_book_anew_and_shares_no_answer(place: Any) -> None:
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=30)
     run = account.open(asking(answer=lambda data: data))
@@ -148,7 +149,7 @@ def test_a_forked_process_opens_the_book_anew_and_shares_no_answer(place):
     assert ledger.verify().ok
 
 
-def test_a_server_that_crashed_has_kept_every_payment(postgres_server):
+def test_a_server_that_crashed_has_kept_every_payment(postgres_server: Any) -> None:
     place = PostgreSQLPlace(postgres_server)
     try:
         account = place.open().account("visits", unit=PERSON, epsilon=10)

@@ -3,6 +3,8 @@
 import random
 import sqlite3
 import threading
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,24 +17,24 @@ CHEAP = events.Laplace(10_000)
 
 
 @pytest.fixture
-def account(ledger):
+def account(ledger: Any) -> Any:
     return ledger.account("visits", unit=PERSON, epsilon=10)
 
 
-def failing(kind=ValueError, event=CHEAP, **more):
-    def step(state, data, ask, rng):
+def failing(kind: Any = ValueError, event: Any = CHEAP, **more: Any) -> Any:
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> NoReturn:
         raise kind("one row did this")
 
     return asking(event, step=step, **more)
 
 
-def fail(account, kind=ValueError, **options):
+def fail(account: Any, kind: Any = ValueError, **options: Any) -> Any:
     with pytest.raises(errors.DataError if issubclass(kind, errors.DataError) else errors.StepFailed) as told:
         account.open(failing(kind), **options).step(None)
     return told.value
 
 
-def test_the_error_oracle_of_a_failing_row_ends_after_three_errors(account):
+def test_the_error_oracle_of_a_failing_row_ends_after_three_errors(account: Any) -> None:
     """Binary search on one person's value, a bit for each error at a price of nearly nothing."""
     secret, low, high, asked = random.randrange(2**20), 0, 2**20, 0
     frozen = False
@@ -50,7 +52,7 @@ def test_the_error_oracle_of_a_failing_row_ends_after_three_errors(account):
     assert frozen == ((secret).bit_count() > 3 or (account.failures == 3 and high - low > 1))
 
 
-def test_a_frozen_account_pays_for_nothing_until_it_is_lifted(account, ledger):
+def test_a_frozen_account_pays_for_nothing_until_it_is_lifted(account: Any, ledger: Any) -> None:
     for _ in range(3):
         assert not account.frozen
         fail(account)
@@ -69,7 +71,7 @@ def test_a_frozen_account_pays_for_nothing_until_it_is_lifted(account, ledger):
     assert ledger.verify().ok
 
 
-def test_failures_under_all_children_together_are_what_the_parent_allows(account, ledger):
+def test_failures_under_all_children_together_are_what_the_parent_allows(account: Any, ledger: Any) -> None:
     """An allowance for each child would be worth as many bits as somebody opens children."""
     children = [account.child(f"analyst{n}", epsilon=1) for n in range(5)]
     for child in children[:3]:
@@ -85,13 +87,13 @@ def test_failures_under_all_children_together_are_what_the_parent_allows(account
     assert ledger.verify().ok
 
 
-def test_all_that_pay_together_count_a_failure(ledger):
+def test_all_that_pay_together_count_a_failure(ledger: Any) -> None:
     accounts = [ledger.account(name, unit=PERSON, epsilon=10) for name in ("a", "b", "b/c", "d")]
     fail(ledger.together([accounts[0], accounts[2]]))
     assert [account.failures for account in accounts] == [1, 1, 1, 0]
 
 
-def test_an_account_may_allow_more_or_fewer_failures_and_its_children_inherit_that(ledger, place):
+def test_an_account_may_allow_more_or_fewer_failures_and_its_children_inherit_that(ledger: Any, place: Any) -> None:
     account = ledger.account("strict", unit=PERSON, epsilon=10, failures=1)
     fail(account.child("a", epsilon=1))
     assert account.frozen
@@ -104,7 +106,7 @@ def test_an_account_may_allow_more_or_fewer_failures_and_its_children_inherit_th
             ledger.account("other", unit=PERSON, epsilon=10, failures=wrong)
 
 
-def test_runs_that_were_opened_before_the_freeze_tell_nothing_more(account, ledger):
+def test_runs_that_were_opened_before_the_freeze_tell_nothing_more(account: Any, ledger: Any) -> None:
     """Whoever pays for many questions first cannot have an error of each: answers and errors wait alike."""
     dice = random.SystemRandom()
     fates = [dice.random() < 0.5 for _ in range(12)] + [True] * 5 + [False] * 3
@@ -128,14 +130,14 @@ def test_runs_that_were_opened_before_the_freeze_tell_nothing_more(account, ledg
     assert ledger.verify().ok
 
 
-def test_threads_that_fail_at_once_tell_no_more_than_the_allowance(account):
+def test_threads_that_fail_at_once_tell_no_more_than_the_allowance(account: Any) -> None:
     gate, told = threading.Barrier(8), []
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> NoReturn:
         gate.wait(120)
         raise ValueError
 
-    def ask():
+    def ask() -> None:
         try:
             account.open(asking(CHEAP, step=step)).step(None)
         except errors.MoshaError as error:
@@ -149,10 +151,10 @@ def test_threads_that_fail_at_once_tell_no_more_than_the_allowance(account):
     assert sorted(kind.__name__ for kind in told) == ["AccountFrozen"] * 5 + ["StepFailed"] * 3
 
 
-def test_a_question_that_was_broken_off_counts_and_its_key_asks_once_more(account, ledger):
+def test_a_question_that_was_broken_off_counts_and_its_key_asks_once_more(account: Any, ledger: Any) -> None:
     troubles = [errors.Interrupted("broken off."), errors.DeadlineExceeded("too late.")]
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         if troubles:
             raise troubles.pop(0)
         return 7, state
@@ -174,7 +176,7 @@ def test_a_question_that_was_broken_off_counts_and_its_key_asks_once_more(accoun
     assert ledger.verify().ok
 
 
-def test_a_source_that_was_away_and_a_caller_who_gave_up_do_not_count(account):
+def test_a_source_that_was_away_and_a_caller_who_gave_up_do_not_count(account: Any) -> None:
     for kind in (errors.SourceUnavailable, KeyboardInterrupt):
         for _ in range(5):
             with pytest.raises(kind):
@@ -182,20 +184,20 @@ def test_a_source_that_was_away_and_a_caller_who_gave_up_do_not_count(account):
     assert account.failures == 0
 
 
-def test_errors_of_mosha_inside_of_a_step_count_as_well(account):
+def test_errors_of_mosha_inside_of_a_step_count_as_well(account: Any) -> None:
     """Their words are free of data; that there was one need not be."""
     fail(account, errors.DataError)
     assert account.failures == 1
 
 
-def test_a_kept_answer_is_read_again_from_a_frozen_account(account):
+def test_a_kept_answer_is_read_again_from_a_frozen_account(account: Any) -> None:
     account.open(asking(CHEAP, answer=4), key="k").step(None)
     for _ in range(3):
         fail(account)
     assert account.open(asking(CHEAP), key="k").step(None).value == 4
 
 
-def test_a_lease_counts_its_failures_in_the_book_and_ends_with_the_allowance(account, ledger):
+def test_a_lease_counts_its_failures_in_the_book_and_ends_with_the_allowance(account: Any, ledger: Any) -> None:
     with account.lease(CHEAP * 20) as lease, account.lease(CHEAP * 20) as other:
         for _ in range(3):
             with pytest.raises(errors.StepFailed):
@@ -211,8 +213,8 @@ def test_a_lease_counts_its_failures_in_the_book_and_ends_with_the_allowance(acc
     assert ledger.verify().ok
 
 
-def test_a_run_that_goes_on_after_its_failures_is_frozen_too(account):
-    def step(state, data, trouble, rng):
+def test_a_run_that_goes_on_after_its_failures_is_frozen_too(account: Any) -> None:
+    def step(state: Any, data: Any, trouble: Any, rng: Any) -> tuple[Any, ...]:
         if trouble:
             raise ValueError
         return state, state + 1
@@ -239,7 +241,9 @@ def test_a_run_that_goes_on_after_its_failures_is_frozen_too(account):
         ("claim", {"payment": 3, "step": 1, "claim": 2}, "frozen"),
     ],
 )
-def test_forged_rows_about_failures_are_found(place, account, ledger, kind, content, sentence):
+def test_forged_rows_about_failures_are_found(
+    place: Any, account: Any, ledger: Any, kind: str, content: Any, sentence: str
+) -> None:
     for _ in range(3):
         fail(account)
     assert ledger.verify().ok
@@ -248,7 +252,7 @@ def test_forged_rows_about_failures_are_found(place, account, ledger, kind, cont
     assert any(sentence in problem for problem in ledger.verify().problems)
 
 
-def test_a_payment_and_a_release_of_a_frozen_account_are_found(place, account, ledger):
+def test_a_payment_and_a_release_of_a_frozen_account_are_found(place: Any, account: Any, ledger: Any) -> None:
     run = account.open(asking(CHEAP))
     for _ in range(3):
         fail(account)
@@ -266,13 +270,13 @@ def test_a_payment_and_a_release_of_a_frozen_account_are_found(place, account, l
     assert run.receipt
 
 
-def test_a_count_of_failures_that_was_reset_behind_the_book_is_found(place, account, ledger):
+def test_a_count_of_failures_that_was_reset_behind_the_book_is_found(place: Any, account: Any, ledger: Any) -> None:
     fail(account)
     place.tamper("DELETE FROM failures")
     assert any("'failures'" in problem for problem in ledger.verify().problems)
 
 
-def test_a_book_from_before_failures_were_counted_goes_on(tmp_path):
+def test_a_book_from_before_failures_were_counted_goes_on(tmp_path: Path) -> None:
     place = SQLitePlace(tmp_path / "old.db")
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=10)
@@ -288,10 +292,10 @@ def test_a_book_from_before_failures_were_counted_goes_on(tmp_path):
     place.close()
 
 
-def test_of_two_threads_under_one_key_the_second_is_told_that_the_answer_is_on_its_way(account):
+def test_of_two_threads_under_one_key_the_second_is_told_that_the_answer_is_on_its_way(account: Any) -> None:
     begun, go_on, calls = threading.Event(), threading.Event(), []
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         calls.append(1)
         begun.set()
         assert go_on.wait(120)
@@ -313,7 +317,7 @@ def test_of_two_threads_under_one_key_the_second_is_told_that_the_answer_is_on_i
     assert account.spent == 1.0
 
 
-def test_a_key_whose_caller_gave_up_can_be_asked_again(account):
+def test_a_key_whose_caller_gave_up_can_be_asked_again(account: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         account.open(failing(KeyboardInterrupt, events.Laplace(1)), key="k").step(None)
     assert account.open(asking(answer=9), key="k").step(None).value == 9

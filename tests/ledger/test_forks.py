@@ -4,6 +4,9 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,13 +19,13 @@ HALF = events.Laplace(2)
 
 
 @pytest.fixture
-def ledger(tmp_path):
+def ledger(tmp_path: Path) -> Iterator[Any]:
     with mosha.Ledger(tmp_path / "privacy.db", patience=60) as opened:
         opened.account("visits", unit=PERSON, epsilon=3)
         yield opened
 
 
-def in_child(work):
+def in_child(work: Any) -> Any:
     """What `work()` returns, or the name of its error, in a fork of this process."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -42,11 +45,11 @@ def in_child(work):
     return said
 
 
-def pay(account):
+def pay(account: Any) -> Any:
     return account.open(asking(HALF, answer=7)).step(None).value
 
 
-def test_a_ledger_in_memory_is_refused_in_a_child():
+def test_a_ledger_in_memory_is_refused_in_a_child() -> None:
     ledger = mosha.Ledger.memory()
     account = ledger.account("visits", unit=PERSON, epsilon=3)
     for work in (lambda: pay(account), lambda: account.spent, ledger.verify):
@@ -55,7 +58,7 @@ def test_a_ledger_in_memory_is_refused_in_a_child():
     assert pay(account) == 7
 
 
-def test_a_parent_and_its_child_go_on_with_one_book(ledger):
+def test_a_parent_and_its_child_go_on_with_one_book(ledger: Any) -> None:
     account = ledger.account("visits")
     pay(account)
     assert in_child(lambda: (pay(account), account.spent)) == "(7, 1.0)"
@@ -65,10 +68,10 @@ def test_a_parent_and_its_child_go_on_with_one_book(ledger):
     assert ledger.verify().ok
 
 
-def test_a_fork_waits_for_the_payment_of_another_thread(tmp_path):
+def test_a_fork_waits_for_the_payment_of_another_thread(tmp_path: Path) -> None:
     inside, onward, forked = threading.Event(), threading.Event(), threading.Event()
 
-    def clock():
+    def clock() -> int:
         if threading.current_thread() is payer:
             inside.set()
             onward.wait(120)
@@ -88,11 +91,11 @@ def test_a_fork_waits_for_the_payment_of_another_thread(tmp_path):
         assert ledger.verify().ok
 
 
-def test_a_fork_that_waited_too_long_leaves_a_child_that_is_refused(tmp_path):
+def test_a_fork_that_waited_too_long_leaves_a_child_that_is_refused(tmp_path: Path) -> None:
     """The other thread may wait for something that the forking one has: nobody hangs, and the child may not pay."""
     inside, onward = threading.Event(), threading.Event()
 
-    def clock():
+    def clock() -> int:
         if threading.current_thread() is payer:
             inside.set()
             onward.wait(120)
@@ -114,11 +117,11 @@ def test_a_fork_that_waited_too_long_leaves_a_child_that_is_refused(tmp_path):
         assert ledger.verify().ok
 
 
-def test_a_fork_breaks_off_a_reading_which_begins_again(ledger):
+def test_a_fork_breaks_off_a_reading_which_begins_again(ledger: Any) -> None:
     account = ledger.account("visits")
     begun, forked, beginnings, found = threading.Event(), threading.Event(), [], []
 
-    def count(transaction):
+    def count(transaction: Any) -> int:
         beginnings.append(transaction)
         while not forked.is_set():
             begun.set()
@@ -137,11 +140,11 @@ def test_a_fork_breaks_off_a_reading_which_begins_again(ledger):
     assert account.spent == 0.5
 
 
-def test_a_fork_inside_a_reading_leaves_a_child_that_is_refused(ledger):
+def test_a_fork_inside_a_reading_leaves_a_child_that_is_refused(ledger: Any) -> None:
     account = ledger.account("visits")
     assert ledger._storage.read(lambda _: in_child(lambda: pay(account))).startswith("LedgerUnavailable")
 
-    def split(transaction):
+    def split(transaction: Any) -> tuple[Any, ...]:
         rows = transaction.rows("SELECT * FROM entries")
         child = os.fork()
         return child, len(rows), len(transaction.rows("SELECT * FROM entries"))
@@ -157,13 +160,13 @@ def test_a_fork_inside_a_reading_leaves_a_child_that_is_refused(ledger):
     assert pay(account) == 7
 
 
-def test_a_turn_that_another_thread_had_does_not_stop_a_child(place):
+def test_a_turn_that_another_thread_had_does_not_stop_a_child(place: Any) -> None:
     """Locks are copied locked, and those who held them are not copied."""
     ledger = place.open(patience=60 if place.engine == "postgresql" else 1)
     account = ledger.account("visits", unit=PERSON, epsilon=3)
     held, done = threading.Event(), threading.Event()
 
-    def hold():
+    def hold() -> None:
         with ledger._storage._turn:
             held.set()
             done.wait(120)
@@ -178,11 +181,11 @@ def test_a_turn_that_another_thread_had_does_not_stop_a_child(place):
     assert pay(account) == 7
 
 
-def test_a_child_refuses_a_lease_whose_lock_was_held(ledger):
+def test_a_child_refuses_a_lease_whose_lock_was_held(ledger: Any) -> None:
     lease = ledger.account("visits").lease(HALF * 2)
     held, done = threading.Event(), threading.Event()
 
-    def hold():
+    def hold() -> None:
         with lease._lock:
             held.set()
             done.wait(120)
@@ -199,7 +202,7 @@ def test_a_child_refuses_a_lease_whose_lock_was_held(ledger):
     lease.close()
 
 
-def test_a_child_of_a_process_that_uses_postgresql_has_a_socket_of_its_own(postgres_server):
+def test_a_child_of_a_process_that_uses_postgresql_has_a_socket_of_its_own(postgres_server: Any) -> None:
     from tests.ledger.place import PostgreSQLPlace
 
     place = PostgreSQLPlace(postgres_server)
@@ -207,7 +210,7 @@ def test_a_child_of_a_process_that_uses_postgresql_has_a_socket_of_its_own(postg
         ledger = place.open()
         account = ledger.account("visits", unit=PERSON, epsilon=3)
 
-        def backend():
+        def backend() -> tuple[Any, ...]:
             ask = lambda transaction: transaction.row("SELECT pg_backend_pid()")[0]
             return ledger._storage.read(ask), ledger._storage.write(ask)
 
@@ -220,10 +223,10 @@ def test_a_child_of_a_process_that_uses_postgresql_has_a_socket_of_its_own(postg
         place.close()
 
 
-def test_two_threads_fork_at_once(ledger):
-    account, said = ledger.account("visits"), []
+def test_two_threads_fork_at_once(ledger: Any) -> None:
+    account, said = ledger.account("visits"), []  # type: ignore[var-annotated]
 
-    def fork():
+    def fork() -> None:
         said.extend(in_child(lambda: pay(account)) for _ in range(3))
 
     threads = [threading.Thread(target=fork) for _ in range(2)]
@@ -236,14 +239,14 @@ def test_two_threads_fork_at_once(ledger):
     assert ledger.verify().ok
 
 
-def test_a_command_that_prepares_itself_in_a_fork_disturbs_nobody(ledger):
+def test_a_command_that_prepares_itself_in_a_fork_disturbs_nobody(ledger: Any) -> None:
     account = ledger.account("visits")
     subprocess.run([sys.executable, "-c", ""], preexec_fn=lambda: None, check=True)
     assert pay(account) == 7
     assert ledger.verify().ok
 
 
-def test_an_operation_inside_an_operation_is_refused(ledger):
+def test_an_operation_inside_an_operation_is_refused(ledger: Any) -> None:
     account = ledger.account("visits")
     with pytest.raises(errors.LedgerUnavailable, match="inside one of its own operations"):
         ledger._storage.write(lambda _: pay(account))

@@ -3,6 +3,8 @@
 import itertools
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,34 +21,34 @@ TODAY = int(datetime(2026, 11, 17, 12, tzinfo=UTC).timestamp()) * 1_000_000
 class Clock:
     """A clock that somebody can set."""
 
-    def __init__(self, now=TODAY):
+    def __init__(self, now: Any = TODAY) -> None:
         self.now = now
 
-    def __call__(self):
+    def __call__(self) -> Any:
         return self.now
 
 
 @pytest.fixture
-def clock():
+def clock() -> Any:
     return Clock()
 
 
 @pytest.fixture
-def ledger(place, clock):
+def ledger(place: Any, clock: Any) -> Any:
     return place.open(clock=clock)
 
 
 @pytest.fixture
-def visits(ledger):
+def visits(ledger: Any) -> Any:
     return ledger.account("visits", unit=PERSON, epsilon=3)
 
 
 @pytest.fixture
-def zhang(visits):
+def zhang(visits: Any) -> Any:
     return visits.grant("zhang", epsilon=2, expires="2026-11-20", purpose="yearly report")
 
 
-def test_a_grant_pays_until_the_end_of_its_last_day(ledger, visits, zhang, clock):
+def test_a_grant_pays_until_the_end_of_its_last_day(ledger: Any, visits: Any, zhang: Any, clock: Any) -> None:
     assert (zhang.expires, zhang.purpose) == (datetime(2026, 11, 21, tzinfo=UTC), "yearly report")
     end = zhang.terms.expires
     for moment in (TODAY, end - 1):
@@ -63,7 +65,7 @@ def test_a_grant_pays_until_the_end_of_its_last_day(ledger, visits, zhang, clock
     assert ledger.verify().ok
 
 
-def test_a_clock_that_is_set_back_does_not_revive_a_grant(ledger, visits, zhang, clock):
+def test_a_clock_that_is_set_back_does_not_revive_a_grant(ledger: Any, visits: Any, zhang: Any, clock: Any) -> None:
     clock.now = zhang.terms.expires
     with pytest.raises(errors.AccountExpired):
         zhang.open(asking())
@@ -78,7 +80,7 @@ def test_a_clock_that_is_set_back_does_not_revive_a_grant(ledger, visits, zhang,
     assert ledger.verify().ok
 
 
-def test_any_row_after_the_end_is_enough(visits, zhang, clock):
+def test_any_row_after_the_end_is_enough(visits: Any, zhang: Any, clock: Any) -> None:
     clock.now = zhang.terms.expires + 5
     visits.open(asking())
     clock.now = TODAY
@@ -86,7 +88,7 @@ def test_any_row_after_the_end_is_enough(visits, zhang, clock):
         zhang.open(asking())
 
 
-def test_a_check_and_its_row_have_one_date(place, visits, zhang):
+def test_a_check_and_its_row_have_one_date(place: Any, visits: Any, zhang: Any) -> None:
     """A clock that ticks between the check and the row would date a payment after the end."""
     end = zhang.terms.expires
     ticking = place.open(clock=itertools.count(end - 1).__next__)
@@ -95,7 +97,7 @@ def test_a_check_and_its_row_have_one_date(place, visits, zhang):
     assert ticking.verify().ok
 
 
-def test_what_was_paid_or_kept_before_the_end_is_still_there(zhang, clock):
+def test_what_was_paid_or_kept_before_the_end_is_still_there(zhang: Any, clock: Any) -> None:
     run = zhang.open(asking(answer=3), key="a")
     waiting = zhang.open(asking(answer=4))
     assert run.step(None).value == 3
@@ -106,7 +108,7 @@ def test_what_was_paid_or_kept_before_the_end_is_still_there(zhang, clock):
         zhang.open(asking(), key="b")
 
 
-def test_a_lease_ends_with_its_grant(zhang, clock):
+def test_a_lease_ends_with_its_grant(zhang: Any, clock: Any) -> None:
     lease = zhang.lease(events.Laplace(10) * 10)
     lease.open(asking(events.Laplace(10))).step(None)
     clock.now = zhang.terms.expires
@@ -122,7 +124,7 @@ def test_a_lease_ends_with_its_grant(zhang, clock):
         zhang.lease(events.Laplace(10))
 
 
-def test_whatever_lies_beneath_a_grant_ends_with_it(ledger, visits, zhang, clock):
+def test_whatever_lies_beneath_a_grant_ends_with_it(ledger: Any, visits: Any, zhang: Any, clock: Any) -> None:
     agent = zhang.child("agent", epsilon=1)
     later = zhang.grant("student", epsilon=1, expires="2027-01-01")
     clock.now = zhang.terms.expires
@@ -132,7 +134,7 @@ def test_whatever_lies_beneath_a_grant_ends_with_it(ledger, visits, zhang, clock
     assert visits.spent == 0
 
 
-def test_a_grant_is_revoked_by_its_owner(ledger, visits, zhang):
+def test_a_grant_is_revoked_by_its_owner(ledger: Any, visits: Any, zhang: Any) -> None:
     zhang.open(asking(events.Laplace(4)))
     visits.revoke("zhang", reason="the project has ended")
     with pytest.raises(errors.AccountRetired):
@@ -146,7 +148,7 @@ def test_a_grant_is_revoked_by_its_owner(ledger, visits, zhang):
     assert ledger.verify().ok
 
 
-def test_a_grant_is_reopened_under_its_terms_alone(ledger, visits, zhang, clock):
+def test_a_grant_is_reopened_under_its_terms_alone(ledger: Any, visits: Any, zhang: Any, clock: Any) -> None:
     again = visits.grant("zhang", epsilon=2, expires=date(2026, 11, 20), purpose="yearly report")
     assert again.terms == zhang.terms
     with pytest.raises(errors.AccountMismatch, match="expires"):
@@ -169,14 +171,14 @@ def test_a_grant_is_reopened_under_its_terms_alone(ledger, visits, zhang, clock)
         "2026-02-30",
     ],
 )
-def test_an_end_lies_ahead_and_is_a_date_or_a_time_with_its_zone(ledger, visits, expires):
+def test_an_end_lies_ahead_and_is_a_date_or_a_time_with_its_zone(ledger: Any, visits: Any, expires: Any) -> None:
     head = ledger.head
     with pytest.raises(errors.InvalidParameter):
         visits.grant("li", epsilon=1, expires=expires)
     assert ledger.head == head
 
 
-def test_times_are_taken_in_their_zone(visits):
+def test_times_are_taken_in_their_zone(visits: Any) -> None:
     shanghai = timezone(timedelta(hours=8))
     one = visits.grant("a", epsilon=1, expires=datetime(2026, 12, 1, 8, tzinfo=shanghai))
     two = visits.grant("b", epsilon=1, expires="2026-11-30")
@@ -184,7 +186,7 @@ def test_times_are_taken_in_their_zone(visits):
 
 
 @pytest.mark.parametrize("forged", ["payment", "account"])
-def test_a_row_after_the_end_is_found(place, ledger, visits, zhang, forged):
+def test_a_row_after_the_end_is_found(place: Any, ledger: Any, visits: Any, zhang: Any, forged: str) -> None:
     zhang.open(asking(events.Laplace(4)))
     end = zhang.terms.expires
     if forged == "payment":
@@ -200,7 +202,7 @@ def test_a_row_after_the_end_is_found(place, ledger, visits, zhang, forged):
     assert any(f"row {entry.sequence}" in problem and "end" in problem for problem in problems)
 
 
-def test_statements_and_lists_show_the_end(ledger, visits, zhang):
+def test_statements_and_lists_show_the_end(ledger: Any, visits: Any, zhang: Any) -> None:
     text = ledger.statement(visits).markdown()
     assert "until 2026-11-21T00:00:00+00:00" in text
     assert "yearly report" in text
@@ -209,7 +211,7 @@ def test_statements_and_lists_show_the_end(ledger, visits, zhang):
     assert "2026-11-21T00:00:00+00:00" in ledger.statement(zhang).markdown()
 
 
-def test_grants_from_the_command_line(tmp_path, capsys):
+def test_grants_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = str(tmp_path / "privacy.db")
     assert main(["ledger", "open", book, "visits", "--unit", "person:pid", "--epsilon", "3"]) == 0
     grant = ("ledger", "grant", book, "visits", "zhang", "--epsilon", "1", "--expires", "2999-12-31")
@@ -228,7 +230,7 @@ def test_grants_from_the_command_line(tmp_path, capsys):
         ledger.account("visits/zhang").open(asking(unit=mosha.Person("pid")))
 
 
-def test_a_grant_without_an_end_is_refused_by_name():
+def test_a_grant_without_an_end_is_refused_by_name() -> None:
     account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
     with pytest.raises(errors.InvalidParameter, match="when it ends") as problem:
         account.grant("anna", epsilon=0.5)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Any:
     folder = tmp_path / "book"
     folder.mkdir()
     with mosha.Ledger(folder / "privacy.db") as ledger:
@@ -48,7 +49,7 @@ def path(tmp_path):
     return folder / "privacy.db"
 
 
-def look_inside(prepare, *words, place):
+def look_inside(prepare: Any, *words: Any, place: Any) -> Any:
     """What a process finds in a name space of its own, where `prepare` (a line of shell) has mounted something."""
     if shutil.which("unshare") is None:
         pytest.skip("this machine has no unshare(1)")
@@ -62,19 +63,19 @@ def look_inside(prepare, *words, place):
     return json.loads(done.stdout)
 
 
-def judge_shown(found):
+def judge_shown(found: Any) -> None:
     assert (found["spent"], found["well"], found["rows"]) == (1.0, True, 1)
     for attempt in ("paid", "begun"):
         assert found[attempt].startswith("LedgerUnavailable")
         assert "only be read here" in found[attempt] or "read-only" in found[attempt]
 
 
-def test_a_book_on_a_read_only_file_system_is_shown_and_does_not_pay(path):
+def test_a_book_on_a_read_only_file_system_is_shown_and_does_not_pay(path: Any) -> None:
     prepare = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"'
     judge_shown(look_inside(prepare, path.parent, place=path))
 
 
-def test_a_book_whose_log_cannot_be_opened_is_not_shown_as_an_older_one(path):
+def test_a_book_whose_log_cannot_be_opened_is_not_shown_as_an_older_one(path: Any) -> None:
     """The last payments are in the log: without it the book would look less spent than it is."""
     crash = "import os, sys, mosha\nfrom tests.ledger.place import asking\n"
     crash += "ledger = mosha.Ledger(sys.argv[1])\nledger.account('visits').open(asking()).step(None)\nos._exit(0)"
@@ -84,7 +85,7 @@ def test_a_book_whose_log_cannot_be_opened_is_not_shown_as_an_older_one(path):
     assert "log beside it" in found["opened"] if "spent" not in found else found["spent"] == 2.0
 
 
-def test_a_file_that_is_mounted_without_its_folder_is_refused(path, tmp_path):
+def test_a_file_that_is_mounted_without_its_folder_is_refused(path: Any, tmp_path: Path) -> None:
     other = tmp_path / "container" / "privacy.db"
     other.parent.mkdir()
     other.touch()
@@ -94,7 +95,7 @@ def test_a_file_that_is_mounted_without_its_folder_is_refused(path, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes where it likes")
-def test_a_book_in_a_folder_that_may_not_be_written_is_shown(path):
+def test_a_book_in_a_folder_that_may_not_be_written_is_shown(path: Any) -> None:
     path.chmod(0o444)
     path.parent.chmod(0o555)
     try:
@@ -106,12 +107,12 @@ def test_a_book_in_a_folder_that_may_not_be_written_is_shown(path):
         path.parent.chmod(0o755)
 
 
-def test_a_book_that_is_read_without_locks_and_changes_meanwhile_is_not_believed(path):
+def test_a_book_that_is_read_without_locks_and_changes_meanwhile_is_not_believed(path: Any) -> None:
     ledger = mosha.Ledger(path)
     storage = ledger._storage
     storage._disconnect()
-    storage._connection = storage._open_to_read()
-    storage._mode, storage._still = "ro&immutable=1", storage._files.shape()
+    storage._connection = storage._open_to_read()  # type: ignore[attr-defined]
+    storage._mode, storage._still = "ro&immutable=1", storage._files.shape()  # type: ignore[attr-defined]
     assert ledger.account("visits").spent == 1.0
     os.utime(path, ns=(0, 0))
     with pytest.raises(errors.LedgerUnavailable, match="Open it again"):
@@ -141,7 +142,9 @@ not a line of this kind
         ("/data/other.db", None),
     ],
 )
-def test_a_book_on_a_network_share_or_mounted_alone_is_refused(monkeypatch, place, refused):
+def test_a_book_on_a_network_share_or_mounted_alone_is_refused(
+    monkeypatch: pytest.MonkeyPatch, place: str, refused: Any
+) -> None:
     monkeypatch.setattr(files, "_mounts", lambda: MOUNTS)
     if refused is None:
         files.refuse_foreign_ground(Path(place), place)
@@ -151,14 +154,16 @@ def test_a_book_on_a_network_share_or_mounted_alone_is_refused(monkeypatch, plac
 
 
 @pytest.mark.parametrize("kind", sorted(files.SHARED_OVER_A_NETWORK))
-def test_a_ledger_on_a_network_file_system_is_refused_on_opening(path, monkeypatch, kind):
+def test_a_ledger_on_a_network_file_system_is_refused_on_opening(
+    path: Any, monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
     monkeypatch.setattr(files, "_mounts", lambda: f"27 1 254:0 / / rw - {kind} server rw")
     with pytest.raises(errors.LedgerUnavailable, match="PostgreSQL"):
         mosha.Ledger(path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows which locks a process holds")
-def test_a_file_system_that_ignores_locks_is_refused(path, monkeypatch):
+def test_a_file_system_that_ignores_locks_is_refused(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that closes a file drops its locks on it: then the system shows none."""
     ledger = mosha.Ledger(path)
     files.refuse_missing_locks(path, "here")
@@ -168,12 +173,12 @@ def test_a_file_system_that_ignores_locks_is_refused(path, monkeypatch):
     ledger.close()
 
 
-def test_where_the_system_shows_no_locks_nothing_is_concluded(path, monkeypatch):
+def test_where_the_system_shows_no_locks_nothing_is_concluded(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_shows_locks", lambda: False)
     files.refuse_missing_locks(path, "here")
 
 
-def test_a_clock_that_is_set_back_loses_nothing(tmp_path):
+def test_a_clock_that_is_set_back_loses_nothing(tmp_path: Path) -> None:
     times = iter([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0])
     with mosha.Ledger(tmp_path / "privacy.db", clock=lambda: next(times)) as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=1)

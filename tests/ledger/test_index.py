@@ -1,5 +1,7 @@
 """The index is made from the rows: an edited balance is refused at once, an earlier layout is renewed once."""
 
+from typing import Any
+
 import pytest
 
 import mosha
@@ -18,7 +20,7 @@ FIRST_LAYOUT = {
 @pytest.mark.parametrize(
     "edit", ["amount = '0'", "amount = '1'", "entry = 2", "amount = '0', delta = '0'", "entry = 3"]
 )
-def test_an_edited_balance_is_refused_at_the_next_charge(place, edit):
+def test_an_edited_balance_is_refused_at_the_next_charge(place: Any, edit: str) -> None:
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=3)
     for _ in range(2):
@@ -29,7 +31,7 @@ def test_an_edited_balance_is_refused_at_the_next_charge(place, edit):
             book.account("visits").open(asking(step=lambda *_: pytest.fail("data was read")))
 
 
-def test_an_edited_balance_is_refused_where_something_is_handed_back(place):
+def test_an_edited_balance_is_refused_where_something_is_handed_back(place: Any) -> None:
     account = place.open().account("visits", unit=PERSON, epsilon=3)
     run = account.open(asking(events.Laplace(2) * 4, horizon=4))
     place.tamper("UPDATE accounts SET amount = '999'")
@@ -37,7 +39,7 @@ def test_an_edited_balance_is_refused_where_something_is_handed_back(place):
         run.close()
 
 
-def set_back(place):
+def set_back(place: Any) -> None:
     """Lay the index out as the first version did."""
     statements = []
     for table, columns in FIRST_LAYOUT.items():
@@ -49,7 +51,7 @@ def set_back(place):
     place.tamper(*statements, "DROP TABLE purchases")
 
 
-def test_the_index_of_an_earlier_version_is_renewed_once(place):
+def test_the_index_of_an_earlier_version_is_renewed_once(place: Any) -> None:
     first = make_book(place.open())
     rows, statement = first.entries(), first.statement("visits")
     first.close()
@@ -63,7 +65,7 @@ def test_the_index_of_an_earlier_version_is_renewed_once(place):
     assert place.open().verify().ok
 
 
-def test_an_edited_index_of_an_earlier_version_is_not_healed_in_silence(place):
+def test_an_edited_index_of_an_earlier_version_is_not_healed_in_silence(place: Any) -> None:
     make_book(place.open()).close()
     set_back(place)
     place.tamper("UPDATE accounts SET amount = '0' WHERE name = 'visits'")
@@ -71,13 +73,13 @@ def test_an_edited_index_of_an_earlier_version_is_not_healed_in_silence(place):
         place.open()
 
 
-def test_opening_a_book_of_the_present_layout_reads_no_rows(place, monkeypatch):
+def test_opening_a_book_of_the_present_layout_reads_no_rows(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     make_book(place.open()).close()
     monkeypatch.setattr("mosha.ledger.checking.index.replay", lambda transaction: pytest.fail("all rows were read"))
     place.open().account("visits").open(asking(unit=EVENT))
 
 
-def test_a_book_with_many_accounts_lists_them_with_one_reading(monkeypatch):
+def test_a_book_with_many_accounts_lists_them_with_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = mosha.Ledger.memory()
     root = ledger.account("visits", unit=PERSON, epsilon=1)
     for number in range(5):
@@ -102,7 +104,7 @@ LANE_EDITS = [
 
 
 @pytest.fixture
-def blocks(place):
+def blocks(place: Any) -> Any:
     visits = place.open().account("visits", unit=EVENT, epsilon=20, disjoint_blocks=True)
     for name in BLOCKS:
         visits.block(name).open(asking(unit=EVENT)).step(None)
@@ -112,21 +114,21 @@ def blocks(place):
 
 
 @pytest.mark.parametrize("edit", LANE_EDITS)
-def test_an_edited_lane_is_refused_at_the_next_charge(place, blocks, edit):
+def test_an_edited_lane_is_refused_at_the_next_charge(place: Any, blocks: Any, edit: Any) -> None:
     place.tamper(edit)
     name = "july" if "july" in edit else "may"
     with pytest.raises(errors.LedgerTampered, match="Nothing was spent"):
         blocks.block(name).open(asking(unit=EVENT, step=lambda *_: pytest.fail("data was read")))
 
 
-def test_an_edited_lane_is_refused_where_something_is_handed_back(place, blocks):
+def test_an_edited_lane_is_refused_where_something_is_handed_back(place: Any, blocks: Any) -> None:
     run = blocks.block("may").open(asking(events.Laplace(2) * 4, unit=EVENT, horizon=4))
     place.tamper("UPDATE lanes SET amount = '1' || amount WHERE lane = 'visits/may'")
     with pytest.raises(errors.LedgerTampered, match="Nothing was spent"):
         run.close()
 
 
-def test_a_lease_that_hands_back_to_one_payer_alone_leaves_a_book_that_pays(place):
+def test_a_lease_that_hands_back_to_one_payer_alone_leaves_a_book_that_pays(place: Any) -> None:
     """The block is spent to its end, its parent is not: the sum of the lane then stands apart."""
     ledger = place.open()
     visits = ledger.account("visits", unit=EVENT, rho=5, disjoint_blocks=True)
@@ -143,7 +145,7 @@ def test_a_lease_that_hands_back_to_one_payer_alone_leaves_a_book_that_pays(plac
     assert "apart" not in ledger.entries()[-2].content().get("lanes", {}).get("visits", {})
 
 
-def test_rows_of_an_earlier_version_state_no_lanes_and_are_paid_on(place, monkeypatch):
+def test_rows_of_an_earlier_version_state_no_lanes_and_are_paid_on(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("mosha.ledger.paying.charge.state_lanes", lambda *_: {})
         ledger = make_book(place.open())
@@ -156,7 +158,7 @@ def test_rows_of_an_earlier_version_state_no_lanes_and_are_paid_on(place, monkey
         ledger.account("visits").block("may").open(asking(unit=EVENT))
 
 
-def test_a_row_that_misstates_lanes_is_found(blocks):
+def test_a_row_that_misstates_lanes_is_found(blocks: Any) -> None:
     from mosha.ledger.storage.chain import follow
     from tests.ledger.test_second_opinion import read
 

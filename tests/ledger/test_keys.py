@@ -2,6 +2,9 @@
 
 import os
 import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,11 +18,11 @@ from tests.ledger.test_second_opinion import EVENT, GIFTS, SECRETS, WORDS, Forge
 KEY, NEXT, OTHER = (os.urandom(32) for _ in range(3))
 
 
-def tampering(problems):
+def tampering(problems: Any) -> list[Any]:
     return [problem for problem in problems if "was not written with the key" in problem]
 
 
-def test_a_book_with_a_key_works_and_is_well(place):
+def test_a_book_with_a_key_works_and_is_well(place: Any) -> None:
     ledger = make_book(place.open(key=KEY))
     report = ledger.verify()
     assert report.ok
@@ -30,11 +33,11 @@ def test_a_book_with_a_key_works_and_is_well(place):
     assert KEY.hex() not in str(place.query("SELECT * FROM entries")) + str(place.query("SELECT * FROM tags"))
 
 
-def count_tags(place):
+def count_tags(place: Any) -> Any:
     return place.query("SELECT COUNT(*) FROM tags")[0][0]
 
 
-def test_books_without_a_key_are_what_they_were(place):
+def test_books_without_a_key_are_what_they_were(place: Any) -> None:
     ledger = make_book(place.open())
     first = ledger.entries()[0]
     assert set(first.content()) == {"version", "book", "edition"}
@@ -44,7 +47,7 @@ def test_books_without_a_key_are_what_they_were(place):
     assert ledger.key_id is None
 
 
-def every_write():
+def every_write() -> dict[str, Any]:
     """Everything that writes a row, on a book that has an account."""
     return {
         "pay": lambda ledger: ledger.account("visits").open(asking(step=lambda *_: pytest.fail("data was read"))),
@@ -57,7 +60,7 @@ def every_write():
 
 
 @pytest.mark.parametrize("write", every_write())
-def test_whoever_lacks_the_key_writes_nothing(place, write):
+def test_whoever_lacks_the_key_writes_nothing(place: Any, write: Any) -> None:
     owner = place.open(key=KEY)
     owner.account("visits", unit=PERSON, epsilon=1)
     before = owner.entries()
@@ -70,7 +73,7 @@ def test_whoever_lacks_the_key_writes_nothing(place, write):
     assert owner.entries() == before
 
 
-def test_whoever_had_the_book_open_when_it_got_a_key_is_refused(place):
+def test_whoever_had_the_book_open_when_it_got_a_key_is_refused(place: Any) -> None:
     early, owner = place.open(), place.open()
     account = early.account("visits", unit=PERSON, epsilon=5)
     owner.rotate_key(KEY)
@@ -84,7 +87,7 @@ def test_whoever_had_the_book_open_when_it_got_a_key_is_refused(place):
     assert owner.verify(keys=[KEY]).ok
 
 
-def test_without_the_key_a_book_is_shown_and_verified_and_that_is_said(place):
+def test_without_the_key_a_book_is_shown_and_verified_and_that_is_said(place: Any) -> None:
     make_book(place.open(key=KEY))
     ledger = place.open()
     assert ledger.account("visits").spent > 0
@@ -94,7 +97,7 @@ def test_without_the_key_a_book_is_shown_and_verified_and_that_is_said(place):
 
 
 @pytest.mark.parametrize("named", ["another", "none"])
-def test_a_key_that_no_row_names_is_a_problem(place, named):
+def test_a_key_that_no_row_names_is_a_problem(place: Any, named: str) -> None:
     """Somebody has put another book in this place."""
     ledger = make_book(place.open(key=OTHER) if named == "another" else place.open())
     assert any("no row of the book names a key" in problem for problem in ledger.verify(keys=[KEY]).problems) == (
@@ -108,14 +111,14 @@ def test_a_key_that_no_row_names_is_a_problem(place, named):
 class Giver(Forger):
     """Also gives away what no honest reader can tell without a key."""
 
-    def limit_opened_anew(self):
+    def limit_opened_anew(self) -> tuple[Any, ...]:
         _, content = self.some("open", lambda content: content["name"] == "old")
         return "open", content | {"name": "new"}
 
-    def note_of_a_decision(self):
+    def note_of_a_decision(self) -> tuple[Any, ...]:
         return "note", {"topic": "approval", "content": "yes"}
 
-    def key_of_the_thief(self):
+    def key_of_the_thief(self) -> tuple[Any, ...]:
         return "key", {"key": LedgerKey(OTHER).id, "previous": LedgerKey(KEY).id}
 
 
@@ -123,7 +126,7 @@ UNSEEN = [*WORDS, "limit_opened_anew", "note_of_a_decision"]  # the first by who
 
 
 @pytest.fixture(scope="module")
-def book(tmp_path_factory):
+def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, ...]]:
     """A keyed book with a lease that is still open, its place, and its rows."""
     from tests.ledger.place import SQLitePlace
 
@@ -135,7 +138,7 @@ def book(tmp_path_factory):
 
 @pytest.mark.parametrize("gift", [*GIFTS, *UNSEEN, "key_of_the_thief"])
 @pytest.mark.parametrize("tag", ["none", "own", "former"])
-def test_a_row_of_whoever_lacks_the_key_is_found_and_nothing_is_paid_after_it(book, gift, tag):
+def test_a_row_of_whoever_lacks_the_key_is_found_and_nothing_is_paid_after_it(book: Any, gift: Any, tag: str) -> None:
     place, rows = book
     forger = Giver(rows)
     kind, content = getattr(forger, gift)()
@@ -157,7 +160,7 @@ def test_a_row_of_whoever_lacks_the_key_is_found_and_nothing_is_paid_after_it(bo
     assert place.open().verify(keys=[KEY]).ok
 
 
-def test_an_open_lease_settled_as_unused_is_found_by_the_key_alone(place):
+def test_an_open_lease_settled_as_unused_is_found_by_the_key_alone(place: Any) -> None:
     """With every balance and the whole index set right, by a thief who knows the holder's secret; on both engines."""
     ledger = place.open(key=KEY)
     account = ledger.account("visits", unit=PERSON, epsilon=1)
@@ -184,13 +187,13 @@ def test_an_open_lease_settled_as_unused_is_found_by_the_key_alone(place):
         account.open(asking())
 
 
-def replayed(ledger):
+def replayed(ledger: Any) -> Any:
     from mosha.ledger.checking.verify import replay
 
     return ledger._storage.read(replay)
 
 
-def test_a_rewritten_history_is_found(place):
+def test_a_rewritten_history_is_found(place: Any) -> None:
     """All rows from the second on are written anew with good hashes, and keep their tags."""
     ledger = place.open(key=KEY)
     account = ledger.account("visits", unit=PERSON, epsilon=3)
@@ -213,7 +216,7 @@ def test_a_rewritten_history_is_found(place):
     "UPDATE tags SET key = '0' WHERE sequence = 3", "INSERT INTO tags VALUES (999, 'a', 'b')",
     "INSERT INTO tags VALUES (3, 'a', 'b')",
 ])  # fmt: skip
-def test_edited_tags_are_found(place, edit):
+def test_edited_tags_are_found(place: Any, edit: str) -> None:
     make_book(place.open(key=KEY)).close()
     place.tamper(edit)
     assert place.open().verify(keys=[KEY]).problems
@@ -221,7 +224,7 @@ def test_edited_tags_are_found(place, edit):
         assert place.open().verify().problems  # that tags are missing is seen without the key
 
 
-def test_an_edited_last_row_is_refused_at_the_next_charge(place):
+def test_an_edited_last_row_is_refused_at_the_next_charge(place: Any) -> None:
     ledger = place.open(key=KEY)
     ledger.account("visits", unit=PERSON, epsilon=3)
     place.tamper("UPDATE entries SET body = replace(body, '3.0', '9.0') WHERE sequence = 2")
@@ -229,7 +232,7 @@ def test_an_edited_last_row_is_refused_at_the_next_charge(place):
         place.open(key=KEY).note("approval", "yes")
 
 
-def test_keys_change_and_the_book_stays_well(place):
+def test_keys_change_and_the_book_stays_well(place: Any) -> None:
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=9)
     account.open(asking()).step(None)
@@ -250,7 +253,7 @@ def test_keys_change_and_the_book_stays_well(place):
     assert reopened.verify(keys=[KEY]).ok
 
 
-def test_a_former_key_is_of_no_use(place):
+def test_a_former_key_is_of_no_use(place: Any) -> None:
     """Whoever stole the former key writes a row with it after the change."""
     ledger = place.open(key=KEY)
     ledger.rotate_key(NEXT)
@@ -263,10 +266,10 @@ def test_a_former_key_is_of_no_use(place):
     assert tampering(place.open().verify(keys=[KEY, NEXT]).problems)
 
 
-def test_a_key_that_could_not_be_changed_stays(place, monkeypatch):
+def test_a_key_that_could_not_be_changed_stays(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = place.open(key=KEY)
 
-    def broken(*_):
+    def broken(*_: Any) -> NoReturn:
         raise errors.LedgerUnavailable("the disk is full")
 
     with monkeypatch.context() as patch:
@@ -278,7 +281,7 @@ def test_a_key_that_could_not_be_changed_stays(place, monkeypatch):
     assert ledger.key_id == LedgerKey(KEY).id
 
 
-def test_key_files_are_for_their_owner_alone(tmp_path):
+def test_key_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     made = make_key_file(tmp_path / "key")
     assert LedgerKey.of(tmp_path / "key").id == made.id
     with pytest.raises(errors.InvalidParameter, match="never overwritten"):
@@ -290,11 +293,11 @@ def test_key_files_are_for_their_owner_alone(tmp_path):
     (tmp_path / "short").chmod(0o600)
     for bad in (tmp_path / "short", b"x" * 31, tmp_path / "none", "", 7):
         with pytest.raises(errors.InvalidParameter):
-            mosha.Ledger(tmp_path / "privacy.db", key=bad)
+            mosha.Ledger(tmp_path / "privacy.db", key=bad)  # type: ignore[arg-type]
     assert not (tmp_path / "privacy.db").exists()
 
 
-def test_a_key_is_shown_by_its_name_alone():
+def test_a_key_is_shown_by_its_name_alone() -> None:
     key = LedgerKey(KEY)
     assert KEY.hex() not in repr(key) + str(key)
     assert key.id != LedgerKey(OTHER).id

@@ -1,6 +1,9 @@
 """The dearest lane of a family, kept up to date: what a reader would find by looking at all of them."""
 
 import random
+from typing import Any
+
+import pytest
 
 import mosha
 from mosha import events
@@ -10,9 +13,9 @@ from tests.ledger.place import asking
 from tests.ledger.test_second_opinion import EVENT, read
 
 
-def test_the_top_is_the_greatest_lane_whatever_was_paid_and_handed_back():
+def test_the_top_is_the_greatest_lane_whatever_was_paid_and_handed_back() -> None:
     dice = random.SystemRandom()
-    lanes, plain = Lanes(), {}
+    lanes, plain = Lanes(), {}  # type: ignore[var-annotated]
     for _ in range(3000):
         chosen = dice.sample(range(12), dice.randint(1, 3))
         moved = Price(*(dice.randrange(5) for _ in range(4)))
@@ -28,10 +31,10 @@ def test_the_top_is_the_greatest_lane_whatever_was_paid_and_handed_back():
         assert lanes.top == cover_prices(plain.values())
 
 
-def test_reading_refunds_of_many_blocks_costs_what_the_rows_cost(monkeypatch):
+def test_reading_refunds_of_many_blocks_costs_what_the_rows_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in prices that are looked at: each hand-back once looked at the lanes of all blocks."""
 
-    def rows(blocks):
+    def rows(blocks: Any) -> Any:
         ledger = mosha.Ledger.memory()
         visits = ledger.account("visits", unit=EVENT, epsilon=20, disjoint_blocks=True)
         for number in range(blocks):
@@ -40,7 +43,7 @@ def test_reading_refunds_of_many_blocks_costs_what_the_rows_cost(monkeypatch):
         return ledger.entries()
 
     books, looked = {blocks: rows(blocks) for blocks in (16, 128)}, []
-    parts = Price.parts.fget
+    parts = Price.parts.fget  # type: ignore[attr-defined]
     monkeypatch.setattr(Price, "parts", property(lambda price: (looked.append(1), parts(price))[1]))
     counted = {}
     for blocks, book in books.items():

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from typing import Any, NoReturn
 
 import pytest
 
@@ -13,11 +14,11 @@ SMALL = events.Laplace(100)
 
 
 @pytest.fixture
-def account(ledger):
+def account(ledger: Any) -> Any:
     return ledger.account("visits", unit=PERSON, epsilon=2)
 
 
-def test_a_lease_is_charged_at_once_and_what_is_left_comes_back(ledger, account):
+def test_a_lease_is_charged_at_once_and_what_is_left_comes_back(ledger: Any, account: Any) -> None:
     before = ledger.head.sequence
     with account.lease(SMALL * 100) as lease:
         assert account.spent == pytest.approx(1)
@@ -30,7 +31,7 @@ def test_a_lease_is_charged_at_once_and_what_is_left_comes_back(ledger, account)
     assert ledger.verify().ok
 
 
-def test_a_lease_cannot_be_overspent(account):
+def test_a_lease_cannot_be_overspent(account: Any) -> None:
     with account.lease(SMALL * 3) as lease:
         for _ in range(3):
             lease.open(asking(SMALL))
@@ -42,7 +43,7 @@ def test_a_lease_cannot_be_overspent(account):
     assert account.spent == pytest.approx(0.03)
 
 
-def test_other_events_may_be_paid_from_a_lease(account):
+def test_other_events_may_be_paid_from_a_lease(account: Any) -> None:
     with account.lease(events.Laplace(1)) as lease:
         lease.open(asking(events.Laplace(2)))
         lease.open(asking(events.RandomizedResponse(0.25)))
@@ -52,7 +53,7 @@ def test_other_events_may_be_paid_from_a_lease(account):
     assert account.event() == events.Laplace(2) + events.RandomizedResponse(0.25)
 
 
-def test_a_lease_that_cannot_be_paid_is_refused(ledger, account):
+def test_a_lease_that_cannot_be_paid_is_refused(ledger: Any, account: Any) -> None:
     with pytest.raises(errors.BudgetExceeded):
         account.lease(SMALL * 201)
     with pytest.raises(errors.Unpriced):
@@ -62,7 +63,7 @@ def test_a_lease_that_cannot_be_paid_is_refused(ledger, account):
     assert account.spent == 0
 
 
-def test_a_lost_lease_stays_charged_whole(place, account):
+def test_a_lost_lease_stays_charged_whole(place: Any, account: Any) -> None:
     lease = account.lease(SMALL * 100)
     lease.open(asking(SMALL)).step(None)
     del lease  # the process is gone
@@ -72,7 +73,7 @@ def test_a_lost_lease_stays_charged_whole(place, account):
     assert place.open().verify().ok
 
 
-def test_every_ancestor_leases_too_each_by_its_own_rule(ledger):
+def test_every_ancestor_leases_too_each_by_its_own_rule(ledger: Any) -> None:
     top = ledger.account("top", unit=PERSON, rho=1)
     child = top.child("pure", epsilon=1)
     with child.lease(events.Laplace(10) * 10) as lease:
@@ -84,7 +85,7 @@ def test_every_ancestor_leases_too_each_by_its_own_rule(ledger):
     assert ledger.verify().ok
 
 
-def test_a_lease_on_disjoint_blocks_returns_to_its_lanes(ledger):
+def test_a_lease_on_disjoint_blocks_returns_to_its_lanes(ledger: Any) -> None:
     unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=2, disjoint_blocks=True)
     one, two = visits.block("1"), visits.block("2")
@@ -95,7 +96,7 @@ def test_a_lease_on_disjoint_blocks_returns_to_its_lanes(ledger):
     assert ledger.verify().ok
 
 
-def test_unused_steps_return_to_the_lease(account):
+def test_unused_steps_return_to_the_lease(account: Any) -> None:
     with account.lease(SMALL * 19) as lease:
         for _ in range(10):
             with lease.open(asking(SMALL * 10, horizon=10)) as run:
@@ -106,8 +107,8 @@ def test_unused_steps_return_to_the_lease(account):
     assert account.event() == SMALL * 10
 
 
-def test_a_lease_keeps_what_may_have_met_the_data(account):
-    def interrupted(*_):
+def test_a_lease_keeps_what_may_have_met_the_data(account: Any) -> None:
+    def interrupted(*_: Any) -> NoReturn:
         raise KeyboardInterrupt
 
     with account.lease(SMALL * 10) as lease:
@@ -120,10 +121,10 @@ def test_a_lease_keeps_what_may_have_met_the_data(account):
     assert account.spent == pytest.approx(0.01)
 
 
-def test_unreachable_data_may_be_asked_again(account):
+def test_unreachable_data_may_be_asked_again(account: Any) -> None:
     calls = []
 
-    def flaky(state, data, ask, rng):
+    def flaky(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         calls.append(1)
         if len(calls) < 3:
             raise errors.SourceUnavailable("away.")
@@ -137,7 +138,7 @@ def test_unreachable_data_may_be_asked_again(account):
         assert run.step(None).value == 1
 
 
-def test_a_lease_takes_no_keys_and_ends(account):
+def test_a_lease_takes_no_keys_and_ends(account: Any) -> None:
     lease = account.lease(SMALL)
     with pytest.raises(errors.InvalidParameter, match="key"):
         lease.open(asking(SMALL), key="k")
@@ -148,16 +149,16 @@ def test_a_lease_takes_no_keys_and_ends(account):
     assert account.spent == 0
 
 
-def test_a_lease_keeps_the_unit(account):
+def test_a_lease_keeps_the_unit(account: Any) -> None:
     with account.lease(SMALL) as lease, pytest.raises(errors.WrongUnit):
         lease.open(asking(SMALL, unit=mosha.Row()))
 
 
-def test_threads_cannot_overspend_a_lease(account):
+def test_threads_cannot_overspend_a_lease(account: Any) -> None:
     paid = []
     with account.lease(SMALL * 150) as lease:
 
-        def ask():
+        def ask() -> None:
             try:
                 while True:
                     lease.open(asking(SMALL)).step(None)
@@ -175,7 +176,7 @@ def test_threads_cannot_overspend_a_lease(account):
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_process_cannot_spend_its_parents_lease(account):
+def test_a_forked_process_cannot_spend_its_parents_lease(account: Any) -> None:
     with account.lease(SMALL * 3) as lease:
         child = os.fork()
         if child == 0:
@@ -192,14 +193,14 @@ def test_a_forked_process_cannot_spend_its_parents_lease(account):
     assert account.spent == pytest.approx(0.01)
 
 
-def test_the_receipt_names_the_lease(ledger, account):
+def test_the_receipt_names_the_lease(ledger: Any, account: Any) -> None:
     with account.lease(SMALL * 3) as lease:
         receipt = lease.open(asking(SMALL)).step(None).receipt
     row = next(entry for entry in ledger.entries() if entry.kind == "lease")
     assert (receipt.account, receipt.entry, receipt.cost) == ("visits", row.label, pytest.approx(0.01))
 
 
-def test_a_rule_that_keeps_what_was_paid_keeps_the_whole_slice(account, monkeypatch):
+def test_a_rule_that_keeps_what_was_paid_keeps_the_whole_slice(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(account.rule), "returns_unused", False)
     with account.lease(SMALL * 100) as lease:
         lease.open(asking(SMALL))

@@ -1,6 +1,7 @@
 """A run from a lease belongs to the process that took the lease: a fork cannot release for the same charge."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,7 @@ import mosha
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_cannot_take_the_step_of_a_leased_run(tmp_path):
+def test_a_forked_child_cannot_take_the_step_of_a_leased_run(tmp_path: Path) -> None:
     unit = mosha.Row()
     ledger = mosha.Ledger(tmp_path / "privacy.db")
     account = ledger.account("a", unit=unit, epsilon=1)

@@ -5,6 +5,7 @@
 
 import random
 from itertools import islice
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.ledger.place import PERSON, asking
 from tests.searches import draw_seeds
 
 
-def test_no_history_overspends_or_gives_anything_away():
+def test_no_history_overspends_or_gives_anything_away() -> None:
     """In four histories each kind of row is written about a hundred times: one that is missing was never tried."""
     kinds = set()
     for seed in islice(draw_seeds("histories"), 4):
@@ -28,11 +29,11 @@ def test_no_history_overspends_or_gives_anything_away():
 class Told:
     """A measurement that does what it is told, and counts how often each step met the data."""
 
-    def __init__(self, horizon):
-        self.met = []
+    def __init__(self, horizon: Any) -> None:
+        self.met = []  # type: ignore[var-annotated]
         self.measurement = asking(events.Laplace(12) * horizon, horizon=horizon, step=self.step)
 
-    def step(self, state, data, trouble, rng):
+    def step(self, state: Any, data: Any, trouble: Any, rng: Any) -> tuple[Any, ...]:
         if trouble == "away":
             raise errors.SourceUnavailable("away.")
         self.met.append(trouble)
@@ -43,7 +44,7 @@ class Told:
         return 1, state
 
 
-def take(run, trouble):
+def take(run: Any, trouble: Any) -> Any:
     try:
         run.step(None, ask=trouble)
     except (errors.MoshaError, KeyboardInterrupt) as error:
@@ -51,12 +52,14 @@ def take(run, trouble):
 
 
 @pytest.fixture
-def account():
+def account() -> Any:
     return mosha.Ledger.memory().account("visits", unit=PERSON, epsilon=6)
 
 
 @pytest.mark.parametrize(("horizon", "second"), [(2, ["interrupted"]), (3, ["away", "none"])])
-def test_a_step_that_breaks_for_a_holder_who_was_overtaken_opens_no_further_step(account, horizon, second):
+def test_a_step_that_breaks_for_a_holder_who_was_overtaken_opens_no_further_step(
+    account: Any, horizon: int, second: Any
+) -> None:
     """The first holder may start the step it paid for; what came of it is not told, and it leads no further."""
     told = Told(horizon)
     first, other = (account.open(told.measurement, key="k") for _ in range(2))
@@ -70,7 +73,7 @@ def test_a_step_that_breaks_for_a_holder_who_was_overtaken_opens_no_further_step
 
 
 @pytest.mark.parametrize("ended", ["none", "broken"])
-def test_who_was_overtaken_hears_the_same_whether_its_step_broke_or_was_answered(account, ended):
+def test_who_was_overtaken_hears_the_same_whether_its_step_broke_or_was_answered(account: Any, ended: str) -> None:
     told = Told(2)
     first, other = (account.open(told.measurement, key="k") for _ in range(2))
     other.step(None)
@@ -79,12 +82,14 @@ def test_who_was_overtaken_hears_the_same_whether_its_step_broke_or_was_answered
     assert refused.value.__cause__ is refused.value.__context__ is None
 
 
-def test_a_failure_that_could_not_be_noted_waits_and_is_noted_before_the_next_step(account, monkeypatch):
+def test_a_failure_that_could_not_be_noted_waits_and_is_noted_before_the_next_step(
+    account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = Told(3)
     run = account.open(told.measurement, key="k")
     storage = account._ledger._storage
 
-    def unavailable(operation):
+    def unavailable(operation: Any) -> NoReturn:
         raise errors.LedgerUnavailable("the disk is full.")
 
     with monkeypatch.context() as patch:
@@ -96,7 +101,7 @@ def test_a_failure_that_could_not_be_noted_waits_and_is_noted_before_the_next_st
     assert [row.kind for row in account._ledger.entries()][3:] == ["fail", "failure", "release"]
 
 
-def test_what_another_holder_released_is_never_handed_back(account, monkeypatch):
+def test_what_another_holder_released_is_never_handed_back(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A holder whose own count is too small asks the book."""
     told = Told(3)
     run = account.open(told.measurement, key="k")

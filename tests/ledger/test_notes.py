@@ -1,6 +1,8 @@
 """Notes stand in the chain, cost nothing and move nothing."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from mosha.ledger.storage.chain import Head, follow
 from tests.ledger.place import PERSON, asking
 
 
-def test_a_note_is_a_row_that_costs_nothing(ledger):
+def test_a_note_is_a_row_that_costs_nothing(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=1)
     visits.open(asking()).step(None)
     before = visits.spent_price
@@ -24,7 +26,7 @@ def test_a_note_is_a_row_that_costs_nothing(ledger):
     assert ledger.verify().ok
 
 
-def test_notes_are_found_by_topic_and_by_account(ledger):
+def test_notes_are_found_by_topic_and_by_account(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=1)
     first = ledger.note("approval", "yes", about=visits)
     second = ledger.note("approval/report", ["yes"])
@@ -39,19 +41,19 @@ def test_notes_are_found_by_topic_and_by_account(ledger):
 @pytest.mark.parametrize(
     "topic", ["", "Approval", "a b", "/a", "a/", "a//b", "-a", "a-", "a" * 101, "批准", None, 3, "a\n"]
 )
-def test_a_topic_has_a_form(ledger, topic):
+def test_a_topic_has_a_form(ledger: Any, topic: Any) -> None:
     head = ledger.head
     with pytest.raises(errors.InvalidParameter, match="topic"):
         ledger.note(topic, {})
     assert ledger.head == head
 
 
-def test_the_ledgers_own_topics_are_not_for_others(ledger):
+def test_the_ledgers_own_topics_are_not_for_others(ledger: Any) -> None:
     with pytest.raises(errors.InvalidParameter, match="ledger itself"):
         ledger.note("mosha/policy", {})
 
 
-def _nested(depth):
+def _nested(depth: Any) -> Any:
     return [] if depth == 0 else [_nested(depth - 1)]
 
 
@@ -71,7 +73,7 @@ def _nested(depth):
     ],
     ids=["nan", "inf", "inner nan", "number as name", "tuple", "set", "bytes", "too long", "too large", "too deep"],
 )
-def test_only_plain_json_of_bounded_size_is_noted(ledger, content):
+def test_only_plain_json_of_bounded_size_is_noted(ledger: Any, content: Any) -> None:
     head = ledger.head
     with pytest.raises(errors.InvalidParameter, match="Nothing was written"):
         ledger.note("remark", content)
@@ -82,7 +84,7 @@ def test_only_plain_json_of_bounded_size_is_noted(ledger, content):
     "content",
     [None, True, 0, -1.5, "磨砂\x00\ud800 'quoted' %s", [], {}, {"a": [1, {"b": None}]}, "x" * 16_000, 2**200],
 )
-def test_a_note_reads_back_as_it_was_written(ledger, content):
+def test_a_note_reads_back_as_it_was_written(ledger: Any, content: Any) -> None:
     ledger.note("remark", content)
     (found,) = ledger.notes()
     assert found.content == content
@@ -90,7 +92,7 @@ def test_a_note_reads_back_as_it_was_written(ledger, content):
     assert ledger.verify().ok
 
 
-def test_a_note_about_nobody_is_refused(ledger):
+def test_a_note_about_nobody_is_refused(ledger: Any) -> None:
     head = ledger.head
     with pytest.raises(errors.UnknownAccount):
         ledger.note("approval", {}, about="visits")
@@ -107,7 +109,7 @@ def test_a_note_about_nobody_is_refused(ledger):
         {"content": 1},
     ],
 )
-def test_a_forged_note_with_a_right_hash_is_found(place, forged):
+def test_a_forged_note_with_a_right_hash_is_found(place: Any, forged: Any) -> None:
     ledger = place.open()
     ledger.note("approval", 1)
     entry = follow(ledger.head, 2**52, "note", forged)
@@ -116,14 +118,14 @@ def test_a_forged_note_with_a_right_hash_is_found(place, forged):
     assert any(f"row {entry.sequence}" in problem for problem in place.open().verify().problems)
 
 
-def test_an_edited_note_is_found(place):
+def test_an_edited_note_is_found(place: Any) -> None:
     ledger = place.open()
     note = ledger.note("approval", {"by": "wang"})
     place.tamper(f"UPDATE entries SET body = replace(body, 'wang', 'li') WHERE sequence = {note.sequence}")
     assert not ledger.verify().ok
 
 
-def test_notes_from_the_command_line(tmp_path, capsys):
+def test_notes_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book, file = str(tmp_path / "privacy.db"), tmp_path / "decision.json"
     file.write_text('{"by": "王"}', encoding="utf-8")
     mosha.Ledger(book).close()

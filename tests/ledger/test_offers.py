@@ -1,6 +1,8 @@
 """Who buys (epsilon, delta) pays (epsilon, delta): an account of that very limit pays for one such release."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ BOUGHT = [(1.0, 1e-6), (0.1, 1e-9), (3.0, 1e-5)]
 ROW = mosha.Row()
 
 
-def measurements(epsilon, delta):
+def measurements(epsilon: Any, delta: Any) -> Iterator[Any]:
     bought = {"epsilon": epsilon, "delta": delta}
     yield gaussian(Histogram(keys=["a", "b"]), unit=ROW, **bought)
     yield counter(unit=mosha.Reading(), horizon=64, **bought)
@@ -28,7 +30,7 @@ def measurements(epsilon, delta):
 
 @pytest.mark.parametrize("rule", [None, "pure"])
 @pytest.mark.parametrize(("epsilon", "delta"), BOUGHT)
-def test_an_account_pays_for_exactly_what_it_was_opened_for(epsilon, delta, rule):
+def test_an_account_pays_for_exactly_what_it_was_opened_for(epsilon: Any, delta: Any, rule: Any) -> None:
     for measurement in measurements(epsilon, delta):
         ledger = mosha.Ledger.memory()
         account = ledger.account("a", unit=measurement.unit, epsilon=epsilon, delta=delta, rule=rule)
@@ -37,7 +39,7 @@ def test_an_account_pays_for_exactly_what_it_was_opened_for(epsilon, delta, rule
         assert ledger.verify().ok
 
 
-def test_small_gaussian_releases_enjoy_concentration_and_leave_the_sums_to_others():
+def test_small_gaussian_releases_enjoy_concentration_and_leave_the_sums_to_others() -> None:
     account = mosha.Ledger.memory().account("a", unit=ROW, epsilon=1, delta=1e-6)
     small = gaussian(Histogram(keys=["a"]), unit=ROW, epsilon=0.02, delta=1e-9)
     for _ in range(60):
@@ -50,14 +52,14 @@ def test_small_gaussian_releases_enjoy_concentration_and_leave_the_sums_to_other
         sums.open(small)
 
 
-def test_steps_of_a_repetition_are_still_handed_back():
+def test_steps_of_a_repetition_are_still_handed_back() -> None:
     account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=3, delta=1e-6)
     with account.open(asking(events.Gaussian(50) * 4, horizon=4, delta=1e-7)) as run:
         run.step(None)
     assert account.event() == events.Gaussian(50)
 
 
-def test_a_first_run_keeps_its_refund_or_the_sums():
+def test_a_first_run_keeps_its_refund_or_the_sums() -> None:
     """As docs/explanation/ledger.md says: divisible steps give up the sums, one piece gives up the refund."""
     noise = accounting.calibrate(lambda z: events.Gaussian(z) * 10, epsilon=0.5, delta=1e-7)
     steps = asking(events.Gaussian(noise) * 10, horizon=10, delta=1e-7)
@@ -72,14 +74,14 @@ def test_a_first_run_keeps_its_refund_or_the_sums():
     assert found == [("concentrated", 0.6, 892), False, ("either", 2.5, 839), True]
 
 
-def test_a_run_that_only_fits_as_one_piece_is_sold_as_one():
+def test_a_run_that_only_fits_as_one_piece_is_sold_as_one() -> None:
     account = mosha.Ledger.memory().account("a", unit=Example(), epsilon=1, delta=1e-6)
     inner = gaussian(Histogram(keys=["a"]), unit=mosha.Row(), epsilon=1, delta=1e-6).event
     account.open(asking(inner, unit=Example(), delta=1e-6))
     assert account.event() == events.Plan(inner, 1e-6)
 
 
-def test_a_payment_under_a_key_is_found_whatever_it_was_sold_as(ledger):
+def test_a_payment_under_a_key_is_found_whatever_it_was_sold_as(ledger: Any) -> None:
     account = ledger.account("a", unit=PERSON, epsilon=3, delta=1e-6)
     plain = asking(events.Gaussian(20), answer=7)
     sold = asking(events.Gaussian(20), answer=8, delta=1e-7)

@@ -1,6 +1,8 @@
 """Until the outcome of a paid step is in the book, nobody can see whether it is an answer, a failure or a break."""
 
 import os
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -13,20 +15,20 @@ CHEAP = events.Laplace(10_000)
 OUTCOMES = {"answer": None, "failure": ValueError, "interruption": errors.DeadlineExceeded, "refusal": errors.DataError}
 
 
-def ending(before, kind, covers=len, **more):
+def ending(before: Any, kind: Any, covers: Any = len, **more: Any) -> Any:
     """A measurement that does `before()` and then answers, or breaks by an error of this kind."""
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         before()
         if kind is not None:
             raise kind("one row did this.")
         return "answer", state + len(data)
 
-    options = {"unit": PERSON, "event": CHEAP * 5, "horizon": 5, "init": lambda: 0}
+    options: dict[str, Any] = {"unit": PERSON, "event": CHEAP * 5, "horizon": 5, "init": lambda: 0}
     return Measurement(step=step, state=StatePolicy(passed=lambda state: state, covers=covers), **options | more)
 
 
-def see(run, data="ab", times=3):
+def see(run: Any, data: str = "ab", times: Any = 3) -> Any:
     """All that a caller sees of a run whose step is under way, or over."""
     seen = []
     for _ in range(times):
@@ -39,35 +41,35 @@ def see(run, data="ab", times=3):
     return seen
 
 
-def fail(account, times=3):
+def fail(account: Any, times: Any = 3) -> None:
     for _ in range(times):
         with pytest.raises(errors.StepFailed):
             account.open(ending(lambda: None, ValueError)).step("a")
 
 
-def cancelled_once(run):
+def cancelled_once(run: Any) -> Any:
     """A run whose step was broken off by its caller, so that this is its last start."""
     with pytest.raises(KeyboardInterrupt):
         run.step("ab")
     return run
 
 
-def away(ledger):
-    def refuse(operation):
+def away(ledger: Any) -> None:
+    def refuse(operation: Any) -> NoReturn:
         raise errors.LedgerUnavailable("the disk is full.")
 
     ledger._storage.write = refuse
 
 
-def frozen(kind):
+def frozen(kind: Any) -> Any:
     account = mosha.Ledger.memory().account("visits", unit=PERSON, epsilon=10)
     return see(account.open(ending(lambda: fail(account), kind)))
 
 
-def frozen_at_the_last_start(kind):
+def frozen_at_the_last_start(kind: Any) -> Any:
     account, starts = mosha.Ledger.memory().account("visits", unit=PERSON, epsilon=10), []
 
-    def before():
+    def before() -> None:
         starts.append(1)
         if len(starts) == 1:
             raise KeyboardInterrupt
@@ -76,18 +78,18 @@ def frozen_at_the_last_start(kind):
     return see(cancelled_once(account.open(ending(before, kind))))
 
 
-def out_of_reach(kind):
+def out_of_reach(kind: Any) -> Any:
     ledger = mosha.Ledger.memory()
     run = ledger.account("visits", unit=PERSON, epsilon=10).open(ending(lambda: away(ledger), kind))
     run.close = lambda: None  # which needs the ledger
     return see(run)
 
 
-def lease_frozen_by_another_failure(kind):
+def lease_frozen_by_another_failure(kind: Any) -> Any:
     account = mosha.Ledger.memory().account("visits", unit=PERSON, epsilon=10)
     lease = account.lease(CHEAP * 20)
 
-    def before():
+    def before() -> None:
         fail(account)
         with pytest.raises(errors.AccountFrozen):
             lease.open(ending(lambda: None, ValueError)).step("a")
@@ -95,11 +97,11 @@ def lease_frozen_by_another_failure(kind):
     return see(lease.open(ending(before, kind)))
 
 
-def lease_behind_a_failure_that_is_not_counted(kind):
+def lease_behind_a_failure_that_is_not_counted(kind: Any) -> Any:
     ledger = mosha.Ledger.memory()
     lease = ledger.account("visits", unit=PERSON, epsilon=10).lease(CHEAP * 20)
 
-    def before():
+    def before() -> None:
         away(ledger)
         with pytest.raises(errors.LedgerUnavailable):
             lease.open(ending(lambda: None, ValueError)).step("a")
@@ -117,7 +119,7 @@ OBSTACLES = (
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
-def test_what_waits_to_be_noted_looks_the_same_whatever_it_is(obstacle):
+def test_what_waits_to_be_noted_looks_the_same_whatever_it_is(obstacle: Any) -> None:
     """Errors that are seen and not counted would be an oracle without an end."""
     sights = {name: obstacle(kind) for name, kind in OUTCOMES.items()}
     assert all(sight == sights["answer"] for sight in sights.values()), sights
@@ -125,12 +127,12 @@ def test_what_waits_to_be_noted_looks_the_same_whatever_it_is(obstacle):
 
 
 @pytest.mark.parametrize("horizon", [1, 5])
-def test_whoever_was_overtaken_cannot_see_how_its_step_ended(tmp_path, horizon):
-    def overtaken(name, kind):
+def test_whoever_was_overtaken_cannot_see_how_its_step_ended(tmp_path: Path, horizon: int) -> None:
+    def overtaken(name: Any, kind: Any) -> Any:
         place = tmp_path / f"{name}.db"
         account, other = (mosha.Ledger(place).account("visits", unit=PERSON, epsilon=10) for _ in range(2))
 
-        def overtake():
+        def overtake() -> None:
             answering = ending(lambda: None, None, event=CHEAP * horizon, horizon=horizon)
             assert other.open(answering, key="k").step("a").value == "answer"
 
@@ -144,12 +146,12 @@ def test_whoever_was_overtaken_cannot_see_how_its_step_ended(tmp_path, horizon):
 @pytest.mark.parametrize(
     ("outcome", "left", "counted"), [("answer", 3, 0), ("failure", 1, 1), ("interruption", 3, 1), ("refusal", 1, 1)]
 )
-def test_what_waited_is_told_and_counted_when_the_ledger_is_back(outcome, left, counted):
+def test_what_waited_is_told_and_counted_when_the_ledger_is_back(outcome: str, left: int, counted: int) -> None:
     """A failure is passed by, as it is where it could be noted; an interruption may be started once more."""
     ledger = mosha.Ledger.memory()
     account, kinds = ledger.account("visits", unit=PERSON, epsilon=10), [OUTCOMES[outcome]]
 
-    def before():
+    def before() -> None:
         if kinds:
             away(ledger)
             if (kind := kinds.pop()) is not None:
@@ -164,12 +166,12 @@ def test_what_waited_is_told_and_counted_when_the_ledger_is_back(outcome, left, 
     assert ledger.verify().ok
 
 
-def test_a_failure_of_the_only_step_is_told_when_the_ledger_is_back():
+def test_a_failure_of_the_only_step_is_told_when_the_ledger_is_back() -> None:
     ledger = mosha.Ledger.memory()
     account = ledger.account("visits", unit=PERSON, epsilon=10)
     for purse in (account, account.lease(CHEAP * 20)):
 
-        def step(state, data, ask, rng):
+        def step(state: Any, data: Any, ask: Any, rng: Any) -> NoReturn:
             away(ledger)
             raise ValueError
 
@@ -186,11 +188,11 @@ def test_a_failure_of_the_only_step_is_told_when_the_ledger_is_back():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_fork_inside_a_step_of_a_lease_gets_no_second_answer(tmp_path):
+def test_a_fork_inside_a_step_of_a_lease_gets_no_second_answer(tmp_path: Path) -> None:
     account = mosha.Ledger(tmp_path / "privacy.db").account("visits", unit=PERSON, epsilon=10)
     lease, processes = account.lease(CHEAP * 5), []
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         processes.append(os.fork())
         return 1, state
 

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,11 +16,11 @@ from mosha.ledger.terms.terms import Terms
 from tests.ledger.place import PERSON, asking
 
 
-def spent(*accounts):
+def spent(*accounts: Any) -> list[Any]:
     return [pytest.approx(account.spent) for account in accounts]
 
 
-def test_a_release_is_paid_by_every_ancestor(ledger):
+def test_a_release_is_paid_by_every_ancestor(ledger: Any) -> None:
     hospital = ledger.account("hospital", unit=PERSON, epsilon=10)
     visits = hospital.child("visits", epsilon=3)
     zhang = visits.child("zhang", epsilon=1)
@@ -29,7 +30,7 @@ def test_a_release_is_paid_by_every_ancestor(ledger):
     assert [child.name for child in hospital.children()] == ["hospital/visits"]
 
 
-def test_colluding_analysts_cannot_exceed_the_limit_of_the_data_set(ledger):
+def test_colluding_analysts_cannot_exceed_the_limit_of_the_data_set(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=2)
     analysts = [visits.child(name, epsilon=1) for name in ("zhang", "li", "wang")]
     for analyst in analysts[:2]:
@@ -40,7 +41,7 @@ def test_colluding_analysts_cannot_exceed_the_limit_of_the_data_set(ledger):
     assert analysts[2].spent == 0
 
 
-def test_all_pay_or_none(ledger):
+def test_all_pay_or_none(ledger: Any) -> None:
     accounts = [ledger.account(name, unit=PERSON, epsilon=limit) for name, limit in [("a", 3), ("b", 1), ("c", 3)]]
     both = ledger.together(accounts)
     both.open(asking())
@@ -50,7 +51,7 @@ def test_all_pay_or_none(ledger):
     assert ledger.verify().ok
 
 
-def test_each_account_charges_by_its_own_rule(ledger):
+def test_each_account_charges_by_its_own_rule(ledger: Any) -> None:
     top = ledger.account("top", unit=PERSON, rho=1)
     pure = top.child("pure", epsilon=5)
     pure.open(asking(events.Laplace(1)))
@@ -58,7 +59,7 @@ def test_each_account_charges_by_its_own_rule(ledger):
     assert top.spent_price == rule_for(rho=1).price(events.Laplace(1))
 
 
-def test_a_child_inherits_the_unit_and_accepts_no_other(ledger):
+def test_a_child_inherits_the_unit_and_accepts_no_other(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=2)
     assert visits.child("zhang", epsilon=1).unit == PERSON
     with pytest.raises(errors.WrongUnit):
@@ -67,7 +68,7 @@ def test_a_child_inherits_the_unit_and_accepts_no_other(ledger):
         ledger.together([visits, ledger.account("rows", unit=mosha.Row(), epsilon=1)])
 
 
-def test_a_child_needs_its_parent(ledger):
+def test_a_child_needs_its_parent(ledger: Any) -> None:
     with pytest.raises(errors.UnknownAccount, match="'visits'"):
         ledger.account("visits/zhang", unit=PERSON, epsilon=1)
     with pytest.raises(errors.UnknownAccount):
@@ -77,7 +78,7 @@ def test_a_child_needs_its_parent(ledger):
     assert ledger.account("zhang", parent="visits").name == "visits/zhang"
 
 
-def test_blocks_that_may_share_people_are_added(ledger):
+def test_blocks_that_may_share_people_are_added(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=2)
     october, november = visits.block("2026-10"), visits.block("2026-11")
     october.open(asking())
@@ -87,7 +88,7 @@ def test_blocks_that_may_share_people_are_added(ledger):
         october.open(asking())
 
 
-def test_one_release_on_several_blocks_is_one_release_for_their_parent(ledger):
+def test_one_release_on_several_blocks_is_one_release_for_their_parent(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=2)
     blocks = [visits.block(name) for name in "abc"]
     ledger.together(blocks).open(asking())
@@ -95,7 +96,7 @@ def test_one_release_on_several_blocks_is_one_release_for_their_parent(ledger):
     assert [block.spent for block in blocks] == [1.0, 1.0, 1.0]
 
 
-def test_disjoint_blocks_cost_their_parent_the_dearest_one(ledger):
+def test_disjoint_blocks_cost_their_parent_the_dearest_one(ledger: Any) -> None:
     visits = ledger.account("visits", unit=mosha.Reading(), epsilon=2, disjoint_blocks=True)
     months = [visits.block(f"2026-{month:02}") for month in range(1, 13)]
     for month in months:
@@ -109,7 +110,7 @@ def test_disjoint_blocks_cost_their_parent_the_dearest_one(ledger):
     assert ledger.verify().ok
 
 
-def test_a_release_on_everything_counts_for_every_block(ledger):
+def test_a_release_on_everything_counts_for_every_block(ledger: Any) -> None:
     unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=2, disjoint_blocks=True)
     block = visits.block("2026-11")
@@ -120,7 +121,7 @@ def test_a_release_on_everything_counts_for_every_block(ledger):
         block.open(asking(events.Laplace(100), unit=unit))
 
 
-def test_the_organisation_above_counts_disjoint_blocks_as_their_parent_does(ledger):
+def test_the_organisation_above_counts_disjoint_blocks_as_their_parent_does(ledger: Any) -> None:
     unit = mosha.Reading()
     hospital = ledger.account("hospital", unit=unit, epsilon=3)
     visits = hospital.child("visits", epsilon=2, disjoint_blocks=True)
@@ -133,7 +134,7 @@ def test_the_organisation_above_counts_disjoint_blocks_as_their_parent_does(ledg
     assert ledger.verify().ok
 
 
-def test_an_analyst_beside_the_blocks_makes_the_parent_pay_for_all_of_them(ledger):
+def test_an_analyst_beside_the_blocks_makes_the_parent_pay_for_all_of_them(ledger: Any) -> None:
     unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=5, disjoint_blocks=True)
     inside, outside = visits.child("zhang", epsilon=5), ledger.account("zhang", unit=unit, epsilon=5)
@@ -146,14 +147,14 @@ def test_an_analyst_beside_the_blocks_makes_the_parent_pay_for_all_of_them(ledge
     assert [visits.spent, inside.spent] == [3.0, 2.0]
 
 
-@pytest.mark.parametrize("unit", [mosha.Row(at_most=2), mosha.Reading(neighbors="replace-one"), mosha.Own()])
-def test_blocks_are_not_called_disjoint_where_one_change_touches_two(ledger, unit):
+@pytest.mark.parametrize("unit", [mosha.Row(at_most=2), mosha.Reading(neighbors="replace-one"), mosha.Own()])  # type: ignore[arg-type]
+def test_blocks_are_not_called_disjoint_where_one_change_touches_two(ledger: Any, unit: Any) -> None:
     with pytest.raises(errors.InvalidParameter, match="disjoint_blocks"):
         ledger.account("visits", unit=unit, epsilon=1, disjoint_blocks=True)
     assert ledger.accounts() == []
 
 
-def test_unused_steps_go_back_to_the_lanes_they_came_from(ledger):
+def test_unused_steps_go_back_to_the_lanes_they_came_from(ledger: Any) -> None:
     unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=2, disjoint_blocks=True)
     one, two = visits.block("1"), visits.block("2")
@@ -165,7 +166,7 @@ def test_unused_steps_go_back_to_the_lanes_they_came_from(ledger):
     assert ledger.verify().ok
 
 
-def test_a_retired_account_pays_no_more_and_neither_do_those_beneath_it(ledger):
+def test_a_retired_account_pays_no_more_and_neither_do_those_beneath_it(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=5)
     block, other = visits.block("2026-10"), visits.block("2026-11")
     analyst = block.child("zhang", epsilon=1)
@@ -181,7 +182,7 @@ def test_a_retired_account_pays_no_more_and_neither_do_those_beneath_it(ledger):
     assert ledger.verify().ok
 
 
-def test_a_block_is_opened_once_and_as_a_block(ledger):
+def test_a_block_is_opened_once_and_as_a_block(ledger: Any) -> None:
     visits = ledger.account("visits", unit=PERSON, epsilon=2)
     visits.child("zhang", epsilon=1)
     with pytest.raises(errors.AccountMismatch, match="child"):
@@ -192,7 +193,7 @@ def test_a_block_is_opened_once_and_as_a_block(ledger):
         visits.block("x", colour=1)
 
 
-def test_the_event_of_a_parent_knows_which_blocks_exclude_each_other(ledger):
+def test_the_event_of_a_parent_knows_which_blocks_exclude_each_other(ledger: Any) -> None:
     unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=9, disjoint_blocks=True)
     one, two = visits.block("1"), visits.block("2")
@@ -210,7 +211,7 @@ BLOCKS = {"o/v/1", "o/v/2", "o/s/1", "o/s/2"}
 TERMS = {name: Terms(name, mosha.Reading(), rule_for(epsilon=100), name in BLOCKS, name in DISJOINT) for name in WORLD}
 
 
-def touches(person, leaves):
+def touches(person: Any, leaves: Any) -> bool:
     """Whether a release on `leaves` can read the data of a person who lives in these blocks (one per family).
 
     Leaves in blocks of one family read those blocks; any other set of leaves may read everything of its account.
@@ -230,10 +231,10 @@ LEAVES = st.sets(st.sampled_from(WORLD), min_size=1, max_size=3) | st.sets(
     st.lists(LEAVES, min_size=1, max_size=6)
     | st.lists(st.sets(st.sampled_from(sorted(BLOCKS)), min_size=1), min_size=2, max_size=4)
 )
-def test_what_is_counted_covers_every_person(releases):
+def test_what_is_counted_covers_every_person(releases: Any) -> None:
     people = [set(blocks) for blocks in itertools.product(["o/v/1", "o/v/2"], ["o/s/1", "o/s/2"])]
     for name in WORLD:
-        own, families = 0, {}
+        own, families = 0, {}  # type: ignore[var-annotated]
         for leaves in releases:
             for payer in payers(leaves, TERMS):
                 if payer.terms.name == name and payer.lanes:
@@ -249,7 +250,7 @@ def test_what_is_counted_covers_every_person(releases):
             assert suffered <= counted
 
 
-def test_a_hundred_random_releases_leave_a_book_that_verifies(ledger):
+def test_a_hundred_random_releases_leave_a_book_that_verifies(ledger: Any) -> None:
     unit = mosha.Reading()
     rng = random.SystemRandom()
     for name in WORLD:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import warnings
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,11 +28,11 @@ STRICT = {
 OF = mosha.Person("pid", of="patients")
 
 
-def in_days(days):
+def in_days(days: Any) -> Any:
     return datetime.now(UTC) + timedelta(days=days)
 
 
-def test_a_policy_is_noted_once_and_holds_for_whoever_opens_the_book(place):
+def test_a_policy_is_noted_once_and_holds_for_whoever_opens_the_book(place: Any) -> None:
     place.open(policy=STRICT)
     place.open(policy=STRICT)
     ledger = place.open()
@@ -57,7 +59,7 @@ def test_a_policy_is_noted_once_and_holds_for_whoever_opens_the_book(place):
         ({"epsilon": 1, "parent": "labs"}, "must be a grant"),
     ],
 )
-def test_accounts_above_the_ceilings_are_refused(ledger, place, terms, why):
+def test_accounts_above_the_ceilings_are_refused(ledger: Any, place: Any, terms: Any, why: str) -> None:
     ledger = place.open(policy=STRICT)
     ledger.population("patients", epsilon=3)
     ledger.account("labs", unit=OF, epsilon=3)
@@ -67,7 +69,7 @@ def test_accounts_above_the_ceilings_are_refused(ledger, place, terms, why):
     assert ledger.head == head
 
 
-def test_what_keeps_within_the_policy_is_opened(place):
+def test_what_keeps_within_the_policy_is_opened(place: Any) -> None:
     ledger = place.open(policy=STRICT)
     ledger.population("patients", epsilon=3, delta=1e-6)
     labs = ledger.account("labs", unit=OF, rho=0.1)
@@ -79,7 +81,7 @@ def test_what_keeps_within_the_policy_is_opened(place):
     assert ledger.verify().ok
 
 
-def test_a_measure_without_a_ceiling_is_refused_where_others_have_one(place):
+def test_a_measure_without_a_ceiling_is_refused_where_others_have_one(place: Any) -> None:
     ledger = place.open(policy={"rho": 1})
     with pytest.raises(errors.PolicyViolation, match="no ceiling for epsilon"):
         ledger.account("a", unit=PERSON, epsilon=0.1)
@@ -88,7 +90,7 @@ def test_a_measure_without_a_ceiling_is_refused_where_others_have_one(place):
     ledger.account("a", unit=PERSON, rho=1)
 
 
-def test_a_newer_policy_takes_its_place_and_statements_say_who_is_above_it(place):
+def test_a_newer_policy_takes_its_place_and_statements_say_who_is_above_it(place: Any) -> None:
     ledger = place.open()
     ledger.account("old", unit=PERSON, epsilon=5)
     ledger = place.open(policy={"epsilon": 1})
@@ -115,14 +117,14 @@ def test_a_newer_policy_takes_its_place_and_statements_say_who_is_above_it(place
         7,
     ],
 )
-def test_what_is_no_policy_is_refused_before_the_book_is_opened(tmp_path, wrong):
+def test_what_is_no_policy_is_refused_before_the_book_is_opened(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(errors.InvalidParameter):
         mosha.Ledger(tmp_path / "privacy.db", policy=wrong)
     assert not (tmp_path / "privacy.db").exists()
 
 
 @pytest.mark.parametrize("name", ["mosha-policy.toml", "policy.json", "policy.yaml"])
-def test_a_policy_is_a_file(tmp_path, name):
+def test_a_policy_is_a_file(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     lines = [f"{key} = {json.dumps(value)}" for key, value in STRICT.items()]
     file.write_text("\n".join(lines) if name.endswith("toml") else json.dumps(STRICT), encoding="utf-8")
@@ -134,7 +136,7 @@ def test_a_policy_is_a_file(tmp_path, name):
 
 
 @pytest.mark.parametrize("forged", ["account", "hash"])
-def test_an_account_against_the_policy_is_found(place, forged):
+def test_an_account_against_the_policy_is_found(place: Any, forged: str) -> None:
     ledger = place.open(policy={"epsilon": 1})
     other = mosha.Ledger.memory().account("large", unit=PERSON, epsilon=5)
     kind, content = "open", other.terms.to_dict()
@@ -161,7 +163,7 @@ def test_an_account_against_the_policy_is_found(place, forged):
         ({"mu": 10}, True),
     ],
 )
-def test_a_weak_promise_is_warned_of_and_stated(terms, weak):
+def test_a_weak_promise_is_warned_of_and_stated(terms: Any, weak: bool) -> None:
     ledger = mosha.Ledger.memory()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -173,7 +175,7 @@ def test_a_weak_promise_is_warned_of_and_stated(terms, weak):
     assert ("## Warnings" in statement.markdown()) == weak
 
 
-def test_the_size_of_a_population_or_a_parent_counts():
+def test_the_size_of_a_population_or_a_parent_counts() -> None:
     ledger = mosha.Ledger.memory()
     ledger.population("patients", epsilon=1, size=10**6)
     for name, parent in (("labs", None), ("zhang", "labs")):
@@ -181,7 +183,7 @@ def test_the_size_of_a_population_or_a_parent_counts():
             ledger.account(name, unit=OF, epsilon=1, delta=1e-6, parent=parent)
 
 
-def test_warnings_and_policies_on_the_command_line(tmp_path):
+def test_warnings_and_policies_on_the_command_line(tmp_path: Path) -> None:
     book, policy = str(tmp_path / "privacy.db"), tmp_path / "mosha-policy.toml"
     policy.write_text("epsilon = 50\n", encoding="utf-8")
     code = "import sys; from mosha.cli import main; sys.exit(main())"

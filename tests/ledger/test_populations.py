@@ -3,6 +3,8 @@
 import itertools
 import json
 import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -24,11 +26,11 @@ LABS = mosha.Person("pid", at_most=5, of=PATIENTS)
 
 
 @pytest.fixture
-def patients(ledger):
+def patients(ledger: Any) -> Any:
     return ledger.population(PATIENTS, epsilon=2, size=100_000)
 
 
-def test_accounts_of_one_population_are_charged_together_with_it(ledger, patients):
+def test_accounts_of_one_population_are_charged_together_with_it(ledger: Any, patients: Any) -> None:
     visits = ledger.account("visits", unit=VISITS, epsilon=2)
     labs = ledger.account("labs", unit=LABS, epsilon=2)
     contacts = ledger.account("contacts", unit=mosha.Node(of=PATIENTS), epsilon=2)
@@ -45,7 +47,7 @@ def test_accounts_of_one_population_are_charged_together_with_it(ledger, patient
     assert ledger.verify().ok
 
 
-def test_children_blocks_and_leases_pay_into_the_population_too(ledger, patients):
+def test_children_blocks_and_leases_pay_into_the_population_too(ledger: Any, patients: Any) -> None:
     visits = ledger.account("visits", unit=VISITS, epsilon=2)
     zhang, block = visits.child("zhang", epsilon=1), visits.block("2026")
     zhang.open(asking(events.Laplace(4), unit=VISITS))
@@ -58,7 +60,7 @@ def test_children_blocks_and_leases_pay_into_the_population_too(ledger, patients
     assert ledger.verify().ok
 
 
-def test_the_population_may_be_the_parent_and_pays_once(ledger, patients):
+def test_the_population_may_be_the_parent_and_pays_once(ledger: Any, patients: Any) -> None:
     visits = ledger.account("visits", unit=VISITS, epsilon=2, parent=patients)
     assert visits.name == f"{PATIENTS}/visits"
     visits.open(asking(unit=VISITS))
@@ -69,7 +71,7 @@ def test_the_population_may_be_the_parent_and_pays_once(ledger, patients):
     assert ledger.verify().ok
 
 
-def test_the_population_itself_pays_for_whole_persons_of_it(ledger, patients):
+def test_the_population_itself_pays_for_whole_persons_of_it(ledger: Any, patients: Any) -> None:
     patients.open(asking(events.Laplace(2), unit=LABS))
     for unit in (mosha.Person("pid"), mosha.Person("pid", of="others"), mosha.Row(), mosha.Edge(), mosha.Reading()):
         with pytest.raises(errors.WrongUnit):
@@ -77,7 +79,7 @@ def test_the_population_itself_pays_for_whole_persons_of_it(ledger, patients):
     assert patients.spent == 0.5
 
 
-def test_accounts_of_one_population_pay_together_under_whatever_column(ledger, patients):
+def test_accounts_of_one_population_pay_together_under_whatever_column(ledger: Any, patients: Any) -> None:
     visits = ledger.account("visits", unit=VISITS, epsilon=2)
     labs = ledger.account("labs", unit=LABS, epsilon=2)
     both = ledger.together([visits, labs])
@@ -88,7 +90,7 @@ def test_accounts_of_one_population_pay_together_under_whatever_column(ledger, p
         ledger.together([labs, stranger])
 
 
-def test_what_names_a_population_is_not_paid_from_outside_it(ledger, patients):
+def test_what_names_a_population_is_not_paid_from_outside_it(ledger: Any, patients: Any) -> None:
     plain = ledger.account("plain", unit=mosha.Person("patient_id"), epsilon=5)
     ledger.population("staff", epsilon=1)
     staff = ledger.account("staff table", unit=mosha.Person("patient_id", of="staff"), epsilon=1)
@@ -99,14 +101,14 @@ def test_what_names_a_population_is_not_paid_from_outside_it(ledger, patients):
     assert ledger.head == head
 
 
-def test_what_names_no_population_takes_that_of_its_account(ledger, patients):
+def test_what_names_no_population_takes_that_of_its_account(ledger: Any, patients: Any) -> None:
     rounds = ledger.account("rounds", unit=mosha.Client(of=PATIENTS), epsilon=2)
     rounds.open(asking(unit=mosha.Client()))
     assert patients.spent == 1.0
 
 
 @pytest.mark.parametrize("unit", every_unit(), ids=repr)
-def test_only_units_that_hide_whole_persons_enter_a_population(ledger, patients, unit):
+def test_only_units_that_hide_whole_persons_enter_a_population(ledger: Any, patients: Any, unit: Any) -> None:
     """The law over all units: an account either pays into the population, or is refused beneath it."""
     before = ledger.head
     fits = unit.whole_person and unit.of == "patients" and unit.neighbors == "add-remove"
@@ -121,7 +123,7 @@ def test_only_units_that_hide_whole_persons_enter_a_population(ledger, patients,
         assert ledger.head == before
 
 
-def test_neighbors_of_a_population_agree(ledger, patients):
+def test_neighbors_of_a_population_agree(ledger: Any, patients: Any) -> None:
     with pytest.raises(errors.WrongUnit, match="kind of neighbors"):
         ledger.account("phones", unit=mosha.Own(of=PATIENTS), epsilon=1)
     owners = ledger.population("owners", neighbors="replace-one", epsilon=1)
@@ -131,7 +133,7 @@ def test_neighbors_of_a_population_agree(ledger, patients):
     assert ledger.population("owners").unit.neighbors == "replace-one"
 
 
-def test_a_population_is_opened_before_its_accounts_and_never_by_chance(ledger):
+def test_a_population_is_opened_before_its_accounts_and_never_by_chance(ledger: Any) -> None:
     with pytest.raises(errors.UnknownAccount, match="population"):
         ledger.account("visits", unit=VISITS, epsilon=1)
     ledger.account(PATIENTS, unit=mosha.Person("patient_id"), epsilon=1)
@@ -145,7 +147,7 @@ def test_a_population_is_opened_before_its_accounts_and_never_by_chance(ledger):
         ledger.population("a/b", epsilon=1)
 
 
-def test_a_population_is_reopened_under_its_terms_alone(ledger, patients):
+def test_a_population_is_reopened_under_its_terms_alone(ledger: Any, patients: Any) -> None:
     assert ledger.population(PATIENTS).terms == patients.terms
     assert ledger.account(PATIENTS).terms == patients.terms
     for terms in ({"epsilon": 3}, {"neighbors": "replace-one"}, {"size": 7}):
@@ -157,7 +159,7 @@ def test_a_population_is_reopened_under_its_terms_alone(ledger, patients):
         ledger.account("visits", unit=mosha.Person("patient_id", of="others"))
 
 
-def test_disjoint_blocks_of_a_part_are_counted_once_by_the_population(ledger, patients):
+def test_disjoint_blocks_of_a_part_are_counted_once_by_the_population(ledger: Any, patients: Any) -> None:
     visits = ledger.account("visits", unit=VISITS, epsilon=2, disjoint_blocks=True)
     for name in "abcd":
         visits.block(name).open(asking(unit=VISITS))
@@ -169,14 +171,14 @@ def test_disjoint_blocks_of_a_part_are_counted_once_by_the_population(ledger, pa
     assert ledger.verify().ok
 
 
-def test_a_retired_population_stops_all_its_accounts(ledger, patients):
+def test_a_retired_population_stops_all_its_accounts(ledger: Any, patients: Any) -> None:
     visits = ledger.account("visits", unit=VISITS, epsilon=1)
     patients.retire()
     with pytest.raises(errors.AccountRetired, match=PATIENTS):
         visits.open(asking(unit=VISITS))
 
 
-def test_two_tables_with_other_columns_share_the_cap(ledger):
+def test_two_tables_with_other_columns_share_the_cap(ledger: Any) -> None:
     ledger.population(PATIENTS, epsilon=1)
     visits = {"patient_id": [1, 2, 3], "days": [3, 4, 5]}
     labs = {"pid": [1, 1, 2], "value": [0.5, 0.1, 0.7]}
@@ -199,7 +201,7 @@ def test_two_tables_with_other_columns_share_the_cap(ledger):
         mosha.protect(pd.DataFrame(labs), unit=mosha.Person("pid", of=PATIENTS), account=plain)
 
 
-def test_a_declaration_names_the_population(ledger, patients):
+def test_a_declaration_names_the_population(ledger: Any, patients: Any) -> None:
     import pandas as pd
 
     frame, declared = pd.DataFrame({"pid": [1, 2]}), {"unit": {"person": "pid", "at_most": 2, "of": PATIENTS}}
@@ -213,7 +215,7 @@ def test_a_declaration_names_the_population(ledger, patients):
 
 
 @pytest.mark.parametrize("missing", ["population", "other unit", "not paid"])
-def test_a_book_that_passes_its_population_by_is_found(place, missing):
+def test_a_book_that_passes_its_population_by_is_found(place: Any, missing: str) -> None:
     ledger = place.open()
     ledger.population(PATIENTS, epsilon=1)
     visits = ledger.account("visits", unit=VISITS, epsilon=1)
@@ -233,7 +235,7 @@ def test_a_book_that_passes_its_population_by_is_found(place, missing):
     assert any(f"row {entry.sequence}" in problem for problem in problems)
 
 
-def test_the_statement_of_a_population_lists_who_pays_into_it(ledger, patients):
+def test_the_statement_of_a_population_lists_who_pays_into_it(ledger: Any, patients: Any) -> None:
     visits = ledger.account("visits", unit=VISITS, epsilon=1)
     ledger.account("elsewhere", unit=mosha.Row(), epsilon=1)
     visits.open(asking(events.Laplace(2), unit=VISITS, name="stays"))
@@ -250,7 +252,7 @@ DISJOINT = {"P", "v"}
 BLOCKS = {"P/1", "P/2", "v/1", "v/2"}
 
 
-def _renamed(name):
+def _renamed(name: Any) -> Any:
     return name.replace("P", PATIENTS, 1) if name[0] == "P" else name
 
 
@@ -261,17 +263,17 @@ TERMS = {
 BLOCK_NAMES = {_renamed(name) for name in BLOCKS}
 
 
-def _is_read(person, leaf):
+def _is_read(person: Any, leaf: Any) -> bool:
     """Whether a release on this leaf can read the data of a person who lives in these blocks, one of each family."""
     return all(block in person for block in BLOCK_NAMES if leaf == block or leaf.startswith(block + "/"))
 
 
 @settings(max_examples=200)
 @given(st.lists(st.sets(st.sampled_from(sorted(set(TERMS) - {"s"})), min_size=1, max_size=3), min_size=1, max_size=6))
-def test_what_a_population_counts_covers_every_person_of_it(releases):
+def test_what_a_population_counts_covers_every_person_of_it(releases: Any) -> None:
     """Everybody lives in one block of the population and one of the table; all that reads them is counted."""
     families = [[name for name in sorted(BLOCK_NAMES) if name.startswith(top)] for top in (PATIENTS, "v")]
-    own, lanes = 0, {}
+    own, lanes = 0, {}  # type: ignore[var-annotated]
     for leaves in releases:
         (payer,) = [payer for payer in payers(leaves, TERMS) if payer.terms.name == PATIENTS]
         for lane in payer.lanes:
@@ -284,7 +286,7 @@ def test_what_a_population_counts_covers_every_person_of_it(releases):
         assert sum(any(_is_read(person, leaf) for leaf in leaves) for leaves in releases) <= counted
 
 
-def test_random_releases_on_parts_of_a_population_leave_a_book_that_verifies(ledger):
+def test_random_releases_on_parts_of_a_population_leave_a_book_that_verifies(ledger: Any) -> None:
     population = ledger.population(PATIENTS, epsilon=3)
     parts = [
         ledger.account("visits", unit=VISITS, epsilon=2, disjoint_blocks=True),
@@ -309,7 +311,7 @@ def test_random_releases_on_parts_of_a_population_leave_a_book_that_verifies(led
         assert account.rule.price(account.event()) <= account.spent_price
 
 
-def test_populations_from_the_command_line(tmp_path, capsys):
+def test_populations_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = str(tmp_path / "privacy.db")
     limit = ("--epsilon", "1")
     labs = ("ledger", "open", book, "labs", "--unit", "person:pid", "--of", "patients", *limit)
@@ -326,41 +328,41 @@ def test_populations_from_the_command_line(tmp_path, capsys):
         assert ledger.account("labs").population.name == "patients"
 
 
-def _graph(ledger):
+def _graph(ledger: Any) -> None:
     unit = mosha.Node(max_degree=3, of=PATIENTS)
     account = ledger.account("contacts", unit=unit, epsilon=1)
     graph = mosha.graphs.protect([(0, 1), (1, 2)], unit=unit, account=account, vertices=[0, 1, 2])
     graph.edges().release(epsilon=1)
 
 
-def _stream(ledger):
+def _stream(ledger: Any) -> None:
     unit = mosha.Person("pid", at_most=3, of=PATIENTS)
     counted = mosha.streams.best(unit=unit, horizon=8, epsilon=1)
     run = ledger.account("arrivals", unit=unit, epsilon=1).open(counted)
     run.step({"pid": [1, 2, 3]})
 
 
-def _rounds(ledger):
+def _rounds(ledger: Any) -> None:
     asked = mosha.federated.histogram(keys=["a", "b"], clients=100, survivors=80, epsilon=0.5, delta=1e-6)
     ledger.account("rounds", unit=mosha.Client(of=PATIENTS), epsilon=1, delta=1e-5).open(asked.measurement())
 
 
-def _model(ledger):
+def _model(ledger: Any) -> None:
     account = ledger.account("model", unit=mosha.Example(of=PATIENTS), mu=1, delta=1e-6)
     model = mosha.learning.LogisticRegression(classes=(0, 1), examples=100, norm=1.0, mu=0.9)
     model.fit([[-0.5], [0.5]] * 50, [0, 1] * 50, account=account)
 
 
-def _survey(ledger):
+def _survey(ledger: Any) -> None:
     account = ledger.account("phone", unit=mosha.Own(of="owners"), epsilon=1)
     mosha.local.Device(account=account).report(mosha.local.Repeated(["on", "off"], permanent=1.0, epsilon=0.5), "on")
 
 
 @pytest.mark.parametrize("ask", [_graph, _stream, _rounds, _model, _survey])
-def test_every_kind_of_data_pays_into_its_population(ask):
+def test_every_kind_of_data_pays_into_its_population(ask: Any) -> None:
     ledger = mosha.Ledger.memory()
     patients = ledger.population(PATIENTS, epsilon=9, delta=1e-4)
-    owners = ledger.population("owners", neighbors="replace-one", epsilon=9)
+    owners = ledger.population("owners", neighbors="replace-one", epsilon=9)  # type: ignore[arg-type]
     ask(ledger)
     paid = owners if ask is _survey else patients
     assert paid.spent > 0.3

@@ -1,5 +1,7 @@
 """A quote is what a payment would be, and it pays nothing."""
 
+from typing import Any
+
 import pytest
 
 import mosha
@@ -7,7 +9,7 @@ from mosha.errors import AccountRetired
 from mosha.events import Gaussian, Laplace
 
 
-def _tree():
+def _tree() -> tuple[Any, ...]:
     ledger = mosha.Ledger.memory()
     ledger.population("patients", epsilon=2, delta=1e-6)
     ledger.account("visits", unit=mosha.Person("pid", of="patients"), epsilon=1, delta=1e-6)
@@ -15,14 +17,14 @@ def _tree():
 
 
 @pytest.mark.parametrize("event", [Laplace(4), Laplace(2), Gaussian(20)])
-def test_a_quote_is_the_receipt_of_the_payment_that_follows(event):
+def test_a_quote_is_the_receipt_of_the_payment_that_follows(event: Any) -> None:
     _, account = _tree()
     quote = account.quote(event)
     measurement = mosha.Measurement(unit=mosha.Person("pid"), event=event, step=lambda s, d, a, r: (1, s))
     assert account.open(measurement).step(None).receipt.payers == quote.shares
 
 
-def test_a_quote_pays_nothing_and_names_who_cannot_pay():
+def test_a_quote_pays_nothing_and_names_who_cannot_pay() -> None:
     ledger, account = _tree()
     before = ledger.head
     quote = account.quote(Laplace(1))
@@ -31,7 +33,7 @@ def test_a_quote_pays_nothing_and_names_who_cannot_pay():
     assert ledger.head == before
 
 
-def test_a_quote_of_a_retired_account_is_refused():
+def test_a_quote_of_a_retired_account_is_refused() -> None:
     _, account = _tree()
     account.retire()
     with pytest.raises(AccountRetired):

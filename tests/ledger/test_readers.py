@@ -1,6 +1,8 @@
 """Who reads keeps no payer waiting, and does not let the log grow without end."""
 
 import threading
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -12,15 +14,15 @@ from tests.ledger.place import PERSON, asking
 
 
 @pytest.fixture
-def account(place):
+def account(place: Any) -> Any:
     return place.open(patience=5).account("visits", unit=PERSON, epsilon=1000)
 
 
-def test_a_payment_is_made_while_somebody_reads(place, account):
+def test_a_payment_is_made_while_somebody_reads(place: Any, account: Any) -> None:
     """In one thread even: the reading is still going on when the payment returns."""
     storage = account._ledger._storage
 
-    def read(transaction):
+    def read(transaction: Any) -> Any:
         before = transaction.rows("SELECT COUNT(*) FROM entries")
         account.open(asking(answer=3)).step(None)
         return before == transaction.rows("SELECT COUNT(*) FROM entries")
@@ -29,31 +31,31 @@ def test_a_payment_is_made_while_somebody_reads(place, account):
     assert account.spent == 1.0
 
 
-def test_a_statement_is_read_while_somebody_pays(place, account):
+def test_a_statement_is_read_while_somebody_pays(place: Any, account: Any) -> None:
     ledger = account._ledger
 
-    def pay(transaction):
+    def pay(transaction: Any) -> None:
         transaction.append("retire", {"account": "nobody"})
         seen.append((len(ledger.entries()), ledger.statement("visits").spent, ledger.verify().ok))
 
-    seen = []
+    seen: list[Any] = []
     with pytest.raises(errors.LedgerUnavailable, match="on purpose"):
         ledger._storage.write(lambda transaction: pay(transaction) or refuse())
     assert seen[0][0] == 2
     assert seen[0][2]
 
 
-def refuse():
+def refuse() -> NoReturn:
     raise errors.LedgerUnavailable("on purpose")
 
 
-def test_many_threads_read_and_pay_at_once(place, account):
-    ledger, found = account._ledger, []
+def test_many_threads_read_and_pay_at_once(place: Any, account: Any) -> None:
+    ledger, found = account._ledger, []  # type: ignore[var-annotated]
 
-    def read():
+    def read() -> None:
         found.extend(ledger.verify().ok and ledger.statement("visits").spent is not None for _ in range(5))
 
-    def pay():
+    def pay() -> None:
         found.extend(account.open(asking(answer=1)).step(None).value for _ in range(5))
 
     threads = [threading.Thread(target=work) for work in (read, pay) * 4]
@@ -65,18 +67,20 @@ def test_many_threads_read_and_pay_at_once(place, account):
     assert account.spent == 20.0
 
 
-def test_readers_that_follow_each_other_do_not_let_the_log_grow_without_end(tmp_path, monkeypatch):
+def test_readers_that_follow_each_other_do_not_let_the_log_grow_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At every moment somebody reads; the log begins anew all the same."""
     monkeypatch.setattr(sqlite, "LONG_LOG", 300_000)
     with mosha.Ledger(tmp_path / "privacy.db") as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=1e6)
-        log, sizes, going = tmp_path / "privacy.db-wal", [], threading.Event()
+        log, sizes, going = tmp_path / "privacy.db-wal", [], threading.Event()  # type: ignore[var-annotated]
 
-        def chain():
+        def chain() -> None:
             while not going.is_set():
                 ledger._storage.read(read)
 
-        def read(transaction):
+        def read(transaction: Any) -> None:
             for _ in range(5):
                 transaction.rows("SELECT COUNT(*) FROM entries")
                 going.wait(0.002)
@@ -96,7 +100,7 @@ def test_readers_that_follow_each_other_do_not_let_the_log_grow_without_end(tmp_
     assert sizes != sorted(sizes)
 
 
-def test_a_reading_in_a_book_that_was_set_back_is_refused_and_verify_tells_why(place, account):
+def test_a_reading_in_a_book_that_was_set_back_is_refused_and_verify_tells_why(place: Any, account: Any) -> None:
     ledger = account._ledger
     account.open(asking()).step(None)
     place.tamper("DELETE FROM entries WHERE sequence >= 3", "DELETE FROM payments", "DELETE FROM steps")
@@ -109,14 +113,16 @@ def test_a_reading_in_a_book_that_was_set_back_is_refused_and_verify_tells_why(p
     ledger.verify()  # can still be asked
 
 
-def test_readers_give_way_to_a_payment_and_go_on_where_it_lasts(place, account, monkeypatch):
+def test_readers_give_way_to_a_payment_and_go_on_where_it_lasts(
+    place: Any, account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(storage, "COURTESY", 0.01)
     ledger = account._ledger
     ledger._storage._committed.clear()  # as if somebody were paying for ever
     assert ledger.verify().ok
 
 
-def test_a_measurement_of_a_book_in_memory_takes_turns():
+def test_a_measurement_of_a_book_in_memory_takes_turns() -> None:
     ledger = mosha.Ledger.memory()
     account = ledger.account("visits", unit=PERSON, epsilon=3)
     account.open(asking(events.Laplace(2))).step(None)

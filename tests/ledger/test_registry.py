@@ -2,6 +2,8 @@
 
 import copy
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -44,17 +46,17 @@ PROMISES = [
 
 
 @pytest.fixture
-def ledger():
+def ledger() -> Any:
     return mosha.Ledger.memory()
 
 
-def entry_of(ledger, details=ALL, **options):
+def entry_of(ledger: Any, details: Any = ALL, **options: Any) -> Any:
     return ledger.statement("visits").registry(details, **options)
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
 @pytest.mark.parametrize(("limits", "rule", "variant"), PROMISES)
-def test_every_promise_has_an_entry_of_every_tier(ledger, limits, rule, variant, tier):
+def test_every_promise_has_an_entry_of_every_tier(ledger: Any, limits: Any, rule: Any, variant: Any, tier: int) -> None:
     account = ledger.account("visits", unit=mosha.Person("pid"), rule=rule, **limits)
     account.open(asking(events.Laplace(100), unit=mosha.Person("pid")))
     found = entry_of(ledger, tier=tier)
@@ -69,7 +71,7 @@ def test_every_promise_has_an_entry_of_every_tier(ledger, limits, rule, variant,
 
 
 @pytest.mark.parametrize("unit", [unit for unit in every_unit() if unit.of is None], ids=repr)
-def test_every_unit_has_its_level_and_its_model(ledger, unit):
+def test_every_unit_has_its_level_and_its_model(ledger: Any, unit: Any) -> None:
     ledger.account("visits", unit=unit, epsilon=1)
     found = entry_of(ledger)
     assert find_problems(found) == []
@@ -79,14 +81,14 @@ def test_every_unit_has_its_level_and_its_model(ledger, unit):
     assert model == {mosha.Own: "Local", mosha.Client: "Federated"}.get(type(unit), "Central")
 
 
-def test_the_tier_is_the_highest_that_the_details_reach(ledger):
+def test_the_tier_is_the_highest_that_the_details_reach(ledger: Any) -> None:
     ledger.account("visits", unit=mosha.Row(), epsilon=1)
     assert [entry_of(ledger, details)["tier"] for details in (BASIC, BASIC | MODEL, ALL)] == [1, 2, 3]
     with pytest.raises(errors.InvalidParameter, match="actors"):
         entry_of(ledger, BASIC | MODEL, tier=3)
 
 
-def test_what_no_ledger_knows_is_asked_for_and_never_null(ledger):
+def test_what_no_ledger_knows_is_asked_for_and_never_null(ledger: Any) -> None:
     ledger.account("visits", unit=mosha.Row(), epsilon=1)
     with pytest.raises(errors.InvalidParameter, match="data_curators, description, intended_use"):
         entry_of(ledger, None)
@@ -96,7 +98,7 @@ def test_what_no_ledger_knows_is_asked_for_and_never_null(ledger):
     assert "null" not in json.dumps(entry_of(ledger, BASIC))
 
 
-def test_the_ledger_says_what_it_knows(ledger):
+def test_the_ledger_says_what_it_knows(ledger: Any) -> None:
     account = ledger.account("visits", unit=mosha.Reading(), epsilon=3, disjoint_blocks=True)
     for month in ("10", "11"):
         account.block(month).open(asking(events.Laplace(2), unit=mosha.Reading()))
@@ -130,13 +132,13 @@ def test_the_ledger_says_what_it_knows(ledger):
         {"registry_authors": [3]},
     ],
 )
-def test_details_that_the_registry_would_refuse_are_refused(ledger, wrong):
+def test_details_that_the_registry_would_refuse_are_refused(ledger: Any, wrong: Any) -> None:
     ledger.account("visits", unit=mosha.Row(), epsilon=1)
     with pytest.raises(errors.InvalidParameter):
         entry_of(ledger, ALL | wrong)
 
 
-def test_every_damage_to_an_entry_is_a_problem(ledger):
+def test_every_damage_to_an_entry_is_a_problem(ledger: Any) -> None:
     """The validator can fail: whatever required is taken away, whatever unknown is added."""
     ledger.account("visits", unit=mosha.Row(), epsilon=1)
     good = entry_of(ledger)
@@ -159,14 +161,14 @@ def test_every_damage_to_an_entry_is_a_problem(ledger):
         assert find_problems(bad)
 
 
-def test_texts_survive_yaml(ledger):
+def test_texts_survive_yaml(ledger: Any) -> None:
     ledger.account("visits", unit=mosha.Row(), epsilon=1, delta=1e-20)
     text = "Wards: \"A\", 'B' # not a comment\n- 磨砂 {x: [y]} & *z !t %\t|>"
     found = entry_of(ledger, ALL | {"description": text, "name": "yes", "intended_use": "2026-01-01"})
     assert yaml.safe_load(write_yaml(found)) == found
 
 
-def test_the_registry_entry_from_the_command_line(tmp_path, capsys):
+def test_the_registry_entry_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book, details = str(tmp_path / "privacy.db"), tmp_path / "details.toml"
     with mosha.Ledger(book) as ledger:
         ledger.account("visits", unit=mosha.Row(), rho=1)

@@ -1,14 +1,15 @@
 """A measurement that replays may be started again as often as it takes; its book still verifies."""
 
 import dataclasses
+from typing import Any, NoReturn
 
 import pytest
 
 from tests.ledger.test_resumption import account, counting
 
 
-def test_a_step_that_replays_survives_any_number_of_crashes(place):
-    def killed(state, data, ask, rng):
+def test_a_step_that_replays_survives_any_number_of_crashes(place: Any) -> None:
+    def killed(state: Any, data: Any, ask: Any, rng: Any) -> NoReturn:
         raise KeyboardInterrupt
 
     whole = dataclasses.replace(counting(), state=dataclasses.replace(counting().state, replays=True))

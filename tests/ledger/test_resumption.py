@@ -1,6 +1,7 @@
 """A run whose state can be found again goes on in another process; one whose state is lost does not."""
 
 import dataclasses
+from typing import Any, NoReturn
 
 import pytest
 
@@ -11,10 +12,10 @@ from tests.ledger.place import PERSON, asking
 KILLED = object()
 
 
-def counting(horizon=4, resume=lambda state, answer: answer):
+def counting(horizon: Any = 4, resume: Any = lambda state, answer: answer) -> Any:
     """Each step answers with the sum so far: the state is the last answer."""
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         if data is KILLED:
             raise KeyboardInterrupt
         return state + data, state + data
@@ -22,11 +23,11 @@ def counting(horizon=4, resume=lambda state, answer: answer):
     return dataclasses.replace(asking(step=step, horizon=horizon), init=lambda: 0, state=StatePolicy(resume=resume))
 
 
-def account(place):
+def account(place: Any) -> Any:
     return place.open().account("visits", unit=PERSON, epsilon=10)
 
 
-def test_a_run_goes_on_after_its_last_answer_without_a_second_payment(place):
+def test_a_run_goes_on_after_its_last_answer_without_a_second_payment(place: Any) -> None:
     first = account(place)
     run = first.open(counting(), key="k")
     assert [run.step(n).value for n in (1, 10)] == [1, 11]
@@ -39,7 +40,7 @@ def test_a_run_goes_on_after_its_last_answer_without_a_second_payment(place):
     assert place.open().verify().ok
 
 
-def test_the_earlier_holder_can_no_longer_release(place):
+def test_the_earlier_holder_can_no_longer_release(place: Any) -> None:
     run = account(place).open(counting(), key="k")
     run.step(1)
     again = account(place).open(counting(), key="k")
@@ -49,7 +50,7 @@ def test_the_earlier_holder_can_no_longer_release(place):
         run.step(20)
 
 
-def test_without_a_way_to_find_the_state_again_the_run_has_ended(place):
+def test_without_a_way_to_find_the_state_again_the_run_has_ended(place: Any) -> None:
     made = counting(resume=None)
     run = account(place).open(made, key="k")
     run.step(1)
@@ -59,7 +60,7 @@ def test_without_a_way_to_find_the_state_again_the_run_has_ended(place):
         again.step(10)
 
 
-def end_process(run, steps=1):
+def end_process(run: Any, steps: int = 1) -> None:
     """Read what is answered, and be gone without a word in the middle of the step after it."""
     for _ in range(steps - 1):
         run.step(None)
@@ -67,7 +68,7 @@ def end_process(run, steps=1):
         run.step(KILLED)
 
 
-def test_a_step_that_was_lost_twice_is_given_up_and_the_run_goes_on_after_it(place):
+def test_a_step_that_was_lost_twice_is_given_up_and_the_run_goes_on_after_it(place: Any) -> None:
     first = account(place).open(counting(), key="k")
     assert first.step(1).value == 1
     spent = account(place).spent
@@ -88,7 +89,7 @@ def test_a_step_that_was_lost_twice_is_given_up_and_the_run_goes_on_after_it(pla
     assert [later.step(None).value for _ in range(3)] == [1, 101, 1101]  # what was released, and nothing anew
 
 
-def give_up_first(place, noise=2):
+def give_up_first(place: Any, noise: Any = 2) -> Any:
     """Two processes that were killed in the first step, and a third one, which goes on."""
     made = dataclasses.replace(counting(), event=events.Laplace(noise) * 4)
     for _ in range(2):
@@ -99,18 +100,18 @@ def give_up_first(place, noise=2):
     return run
 
 
-def test_the_step_after_one_that_was_given_up_survives_a_crash_like_any_other(place):
+def test_the_step_after_one_that_was_given_up_survives_a_crash_like_any_other(place: Any) -> None:
     third = give_up_first(place)
     end_process(third)
     assert account(place).open(third.measurement, key="k").step(1).value == 1
     assert place.open().verify().ok
 
 
-def test_whoever_still_works_on_a_step_that_was_given_up_cannot_release_it(place):
+def test_whoever_still_works_on_a_step_that_was_given_up_cannot_release_it(place: Any) -> None:
     """A holder that was thought to be dead comes back: no answer of its own leaves, whatever it drew."""
     met = []
 
-    def sleep(state, data, ask, rng):
+    def sleep(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         met.append(data)
         with pytest.raises(errors.StepGivenUp):
             account(place).open(counting(), key="k").step(1)
@@ -126,13 +127,13 @@ def test_whoever_still_works_on_a_step_that_was_given_up_cannot_release_it(place
     assert place.open().verify().ok
 
 
-def test_a_step_that_was_given_up_stays_paid_when_the_run_is_closed(place):
+def test_a_step_that_was_given_up_stays_paid_when_the_run_is_closed(place: Any) -> None:
     give_up_first(place, noise=4).close()
     assert account(place).event() == events.Laplace(4)
     assert place.open().verify().ok
 
 
-def test_three_steps_that_are_given_up_freeze_the_account(place):
+def test_three_steps_that_are_given_up_freeze_the_account(place: Any) -> None:
     run = give_up_first(place)
     for failures in (2, 3):
         end_process(run)
@@ -148,7 +149,7 @@ def test_three_steps_that_are_given_up_freeze_the_account(place):
     assert place.open().verify().ok
 
 
-def test_a_single_question_that_was_lost_twice_is_refused_with_advice(place):
+def test_a_single_question_that_was_lost_twice_is_refused_with_advice(place: Any) -> None:
     """There is nothing to go on with, and another process may still be at it: nothing is written."""
     made = counting(horizon=1, resume=None)
     for _ in range(2):
@@ -162,11 +163,11 @@ def test_a_single_question_that_was_lost_twice_is_refused_with_advice(place):
     assert account(place).open(made, key="another").step(1).value == 1
 
 
-def test_an_answer_that_waited_moves_the_state_once(place, monkeypatch):
+def test_an_answer_that_waited_moves_the_state_once(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run = account(place).open(counting(), key="k")
     note = type(run._reservation)._note
 
-    def unavailable(self):
+    def unavailable(self: Any) -> NoReturn:
         raise errors.LedgerUnavailable("the disk is full")
 
     monkeypatch.setattr(type(run._reservation), "_note", unavailable)

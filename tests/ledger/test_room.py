@@ -3,6 +3,7 @@
 import json
 import re
 from random import SystemRandom
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ LIMITS = [
 ]
 
 
-def told_by(ledger, account):
+def told_by(ledger: Any, account: Any) -> Any:
     """All that people and programs read about an account."""
     found = ledger.statement(account)
     last = account.promise, account.spent_as, account.spent, account.limit
@@ -34,7 +35,7 @@ def told_by(ledger, account):
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_a_promise_is_the_number_that_it_was_opened_with(limits):
+def test_a_promise_is_the_number_that_it_was_opened_with(limits: Any) -> None:
     ledger = mosha.Ledger.memory()
     account = ledger.account("a", unit=PERSON, **limits)
     promised = account.promise.to_dict()
@@ -46,7 +47,7 @@ def test_a_promise_is_the_number_that_it_was_opened_with(limits):
 
 @pytest.mark.parametrize("event", [events.Pure(0.1), events.Laplace(10), events.Approx(0.1, 1e-7)], ids=str)
 @pytest.mark.parametrize("limits", [{"epsilon": 1, "delta": 1e-6}, {"epsilon": 1, "delta": 1e-6, "rule": "pure"}])
-def test_ten_times_a_tenth_are_one_and_are_shown_as_one(event, limits):
+def test_ten_times_a_tenth_are_one_and_are_shown_as_one(event: Any, limits: Any) -> None:
     ledger = mosha.Ledger.memory()
     account = ledger.account("a", unit=PERSON, **limits)
     receipt = [account.open(asking(event)).receipt for _ in range(10)][-1]
@@ -58,7 +59,7 @@ def test_ten_times_a_tenth_are_one_and_are_shown_as_one(event, limits):
     assert (refusal.value.used, refusal.value.limit) == (1.0, 1.0)
 
 
-def test_a_delta_that_does_not_fit_is_compared_with_the_delta_that_was_given():
+def test_a_delta_that_does_not_fit_is_compared_with_the_delta_that_was_given() -> None:
     account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=1, delta=1e-6, rule="pure")
     with pytest.raises(errors.BudgetExceeded) as refusal:
         account.open(asking(events.Approx(0.1, 1e-3)))
@@ -66,7 +67,7 @@ def test_a_delta_that_does_not_fit_is_compared_with_the_delta_that_was_given():
 
 
 @pytest.mark.parametrize("noise", [40, 15])
-def test_what_concentrated_releases_have_spent_is_never_above_the_limit(noise):
+def test_what_concentrated_releases_have_spent_is_never_above_the_limit(noise: int) -> None:
     ledger = mosha.Ledger.memory()
     account = ledger.account("a", unit=PERSON, epsilon=3, delta=1e-6)
     with account.open(asking(events.Gaussian(noise) * account.how_many(events.Gaussian(noise)))):
@@ -76,7 +77,7 @@ def test_what_concentrated_releases_have_spent_is_never_above_the_limit(noise):
 
 
 @pytest.mark.parametrize("limits", [{}, {"rule": "pure"}, {"rule": "zero-concentrated"}, {"rule": "gaussian"}])
-def test_so_many_more_like_the_last_one_are_paid_and_not_one_more(limits):
+def test_so_many_more_like_the_last_one_are_paid_and_not_one_more(limits: Any) -> None:
     ledger = mosha.Ledger.memory()
     root = ledger.account("r", unit=PERSON, epsilon=2, delta=1e-6, disjoint_blocks=True, **limits)
     assert (root.more_like_last, ledger.statement(root).more) == (None, None)
@@ -98,14 +99,14 @@ def test_so_many_more_like_the_last_one_are_paid_and_not_one_more(limits):
     assert account.more_like_last == 0
 
 
-def test_a_run_that_handed_steps_back_is_counted_as_it_was_asked_for():
+def test_a_run_that_handed_steps_back_is_counted_as_it_was_asked_for() -> None:
     account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=1)
     with account.open(asking(events.Laplace(10) * 4, horizon=4)) as run:
         run.step(None)
-    assert (account.spent, account.more_like_last) == (pytest.approx(0.1), 2)
+    assert (account.spent, account.more_like_last) == (pytest.approx(0.1), 2)  # type: ignore[comparison-overlap]
 
 
-def test_an_account_that_pays_no_more_says_nothing():
+def test_an_account_that_pays_no_more_says_nothing() -> None:
     ledger = mosha.Ledger.memory()
     root = ledger.account("a", unit=PERSON, epsilon=1)
     child = root.child("c", epsilon=1)
@@ -116,7 +117,7 @@ def test_an_account_that_pays_no_more_says_nothing():
     assert ledger.statement(child).to_dict()["more_like_last"] is None
 
 
-def test_receipts_and_statements_say_how_many_more_there_are():
+def test_receipts_and_statements_say_how_many_more_there_are() -> None:
     ledger = mosha.Ledger.memory()
     account = ledger.account("a", unit=PERSON, epsilon=1)
     receipt = account.child("c", epsilon=0.5).open(asking(events.Laplace(10))).receipt
@@ -128,7 +129,7 @@ def test_receipts_and_statements_say_how_many_more_there_are():
     assert "约可再付 9 次" in found.to_html("zh")
 
 
-def test_a_lease_does_not_say_how_many_more_fit_beside_it():
+def test_a_lease_does_not_say_how_many_more_fit_beside_it() -> None:
     account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=1)
     with account.lease(events.Laplace(10) * 5) as lease:
         assert lease.open(asking(events.Laplace(10))).receipt.more is None

@@ -1,6 +1,7 @@
 """What is stated is what was promised and paid, with every field that registries ask for."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,12 @@ from tests.ledger.place import PERSON, asking
 
 
 @pytest.fixture
-def ledger():
+def ledger() -> Any:
     return mosha.Ledger.memory()
 
 
 @pytest.fixture
-def visits(ledger):
+def visits(ledger: Any) -> Any:
     account = ledger.account("visits", unit=PERSON, epsilon=3, delta=1e-6)
     account.child("zhang", epsilon=1, delta=1e-7).open(asking(events.Gaussian(20), name="mean stay")).step(None)
     with account.open(asking(events.Gaussian(50) * 5, horizon=5, name="daily count")) as run:
@@ -33,7 +34,7 @@ def visits(ledger):
     return account
 
 
-def test_it_lists_every_payment_with_its_fate(ledger, visits):
+def test_it_lists_every_payment_with_its_fate(ledger: Any, visits: Any) -> None:
     lines = [(line.name, line.state) for line in ledger.statement(visits).releases]
     assert lines == [
         ("mean stay", "released"),
@@ -46,7 +47,7 @@ def test_it_lists_every_payment_with_its_fate(ledger, visits):
     ]
 
 
-def test_the_costs_add_up_to_what_was_spent(ledger, visits):
+def test_the_costs_add_up_to_what_was_spent(ledger: Any, visits: Any) -> None:
     found = ledger.statement("visits")
     costs = [concentrated.rho_from_epsilon(line.cost, 9e-7) for line in found.releases if line.cost]
     assert sum(costs) == pytest.approx(concentrated.rho_from_epsilon(visits.spent, 9e-7))
@@ -54,14 +55,14 @@ def test_the_costs_add_up_to_what_was_spent(ledger, visits):
     assert found.promise == visits.promise
 
 
-def test_it_is_json_for_programs(ledger, visits):
+def test_it_is_json_for_programs(ledger: Any, visits: Any) -> None:
     found = json.loads(json.dumps(ledger.statement(visits).to_dict(), allow_nan=False))
     assert (found["neighbors"], found["head"]) == ("add-remove", str(ledger.head))
     assert [line["account"] for line in found["accounts"]] == ["visits/zhang"]
     assert "description" in found["registry"]["missing"]
 
 
-def test_the_markdown_says_it_to_people(ledger, visits):
+def test_the_markdown_says_it_to_people(ledger: Any, visits: Any) -> None:
     text = ledger.statement(visits).markdown()
     assert text.startswith("# Privacy statement: visits\n")
     for part in (
@@ -75,7 +76,7 @@ def test_the_markdown_says_it_to_people(ledger, visits):
         assert part in text
 
 
-def test_retired_and_disjoint_are_said(ledger):
+def test_retired_and_disjoint_are_said(ledger: Any) -> None:
     account = ledger.account("visits", unit=mosha.Reading(), epsilon=1, disjoint_blocks=True)
     account.block("2026-11")
     account.retire()
@@ -85,7 +86,7 @@ def test_retired_and_disjoint_are_said(ledger):
     assert "None." in text
 
 
-def test_today_is_tighter_than_the_rule_and_no_promise(ledger, visits):
+def test_today_is_tighter_than_the_rule_and_no_promise(ledger: Any, visits: Any) -> None:
     today = ledger.reprice(visits)
     assert today.delta == 1e-6
     assert 0 < today.epsilon <= visits.spent_as.epsilon
@@ -94,7 +95,7 @@ def test_today_is_tighter_than_the_rule_and_no_promise(ledger, visits):
     assert "tight today" in ledger.statement(visits).markdown()
 
 
-def test_a_pure_account_is_priced_again_at_any_delta(ledger):
+def test_a_pure_account_is_priced_again_at_any_delta(ledger: Any) -> None:
     account = ledger.account("stays", unit=PERSON, epsilon=30)
     for _ in range(100):
         account.open(asking(events.Laplace(10)))
@@ -102,13 +103,13 @@ def test_a_pure_account_is_priced_again_at_any_delta(ledger):
     assert ledger.reprice(account, delta=1e-6).epsilon < 5
 
 
-def test_an_unknown_account_has_no_statement(ledger):
+def test_an_unknown_account_has_no_statement(ledger: Any) -> None:
     for ask in (ledger.statement, ledger.reprice):
         with pytest.raises(errors.UnknownAccount):
             ask("nobody")
 
 
-def test_equal_releases_are_one_line_with_their_number_and_their_rows(ledger):
+def test_equal_releases_are_one_line_with_their_number_and_their_rows(ledger: Any) -> None:
     account = ledger.account("visits", unit=PERSON, epsilon=100)
     for number in range(50):
         run = account.open(asking(events.Laplace(10), name="count"))
@@ -127,14 +128,18 @@ def test_equal_releases_are_one_line_with_their_number_and_their_rows(ledger):
     assert "| releases | 50 |" in text
 
 
-def test_a_statement_reads_as_much_of_the_book_for_many_releases_as_for_few(ledger, monkeypatch):
+def test_a_statement_reads_as_much_of_the_book_for_many_releases_as_for_few(
+    ledger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account = ledger.account("visits", unit=PERSON, epsilon=100)
     read = []
     from mosha.ledger.storage.sqlite import SQLiteTransaction
 
     rows = SQLiteTransaction.rows
     monkeypatch.setattr(
-        SQLiteTransaction, "rows", lambda self, *a: (found := rows(self, *a), read.append(len(found)))[0]
+        SQLiteTransaction,
+        "rows",
+        lambda self, *a: (found := rows(self, *a), read.append(len(found)))[0],
     )
     sizes = []
     for times in (20, 200):
@@ -146,7 +151,7 @@ def test_a_statement_reads_as_much_of_the_book_for_many_releases_as_for_few(ledg
     assert sizes[0] == sizes[1]
 
 
-def test_what_the_index_says_was_bought_is_what_the_rows_say(ledger, visits):
+def test_what_the_index_says_was_bought_is_what_the_rows_say(ledger: Any, visits: Any) -> None:
     """Blocks count by the dearest, children with their parents, closed runs by what is kept."""
     assert ledger.account("visits/zhang").event() == events.Gaussian(20)
     expected = events.Gaussian(20) + events.Gaussian(50) * 2 + events.Gaussian(100) * 3 + events.Gaussian(200)

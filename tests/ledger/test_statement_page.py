@@ -2,7 +2,9 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,27 +28,27 @@ LANGUAGES = ["en", "zh"]
 class Reader(HTMLParser):
     """Collects the tags, the attributes and the text of a page; a tag that is not closed in its place is an error."""
 
-    def __init__(self, page):
+    def __init__(self, page: Any) -> None:
         super().__init__()
-        self.open, self.tags, self.attributes, self.text = [], set(), [], ""
+        self.open, self.tags, self.attributes, self.text = [], set(), [], ""  # type: ignore[var-annotated]
         self.feed(page)
         assert self.open == []
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: Any, attrs: Any) -> None:
         self.tags.add(tag)
         self.attributes += attrs
         if tag != "meta":
             self.open.append(tag)
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, tag: Any) -> None:
         assert self.open.pop() == tag
 
-    def handle_data(self, data):
+    def handle_data(self, data: Any) -> None:
         self.text += "" if self.open and self.open[-1] == "style" else data + "\n"
 
 
 @pytest.fixture
-def ledger():
+def ledger() -> Any:
     ledger = mosha.Ledger.memory()
     ledger.population("patients", epsilon=4, delta=1e-6, size=120_000)
     unit = mosha.Person("pid", of="patients")
@@ -60,7 +62,7 @@ def ledger():
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_the_page_says_what_the_statement_says(ledger, lang):
+def test_the_page_says_what_the_statement_says(ledger: Any, lang: Any) -> None:
     statement = ledger.statement("visits")
     page = Reader(statement.to_html(lang))
     for part in ("visits/zhang", "3000-01-01", "mean stay", "120,000", str(statement.head), "16.9%", "20.1", "1e-6"):
@@ -71,7 +73,7 @@ def test_the_page_says_what_the_statement_says(ledger, lang):
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_the_page_needs_nothing_from_outside_and_runs_nothing(ledger, lang):
+def test_the_page_needs_nothing_from_outside_and_runs_nothing(ledger: Any, lang: Any) -> None:
     text = ledger.statement("visits").to_html(lang)
     page = Reader(text)
     assert not page.tags & {"script", "img", "link", "iframe", "object", "form", "a", "svg", "base"}
@@ -84,7 +86,7 @@ def test_the_page_needs_nothing_from_outside_and_runs_nothing(ledger, lang):
     assert HOSTILE in page.text  # as text, escaped
 
 
-def test_a_browser_shows_the_page_and_runs_nothing_in_it(ledger, tmp_path, browser):  # noqa: F811
+def test_a_browser_shows_the_page_and_runs_nothing_in_it(ledger: Any, tmp_path: Path, browser: Any) -> None:  # noqa: F811
     file = tmp_path / "statement.html"
     file.write_text(ledger.statement("visits").to_html("zh"), encoding="utf-8")
     shown = browser("--dump-dom", file.as_uri())
@@ -98,7 +100,7 @@ def test_a_browser_shows_the_page_and_runs_nothing_in_it(ledger, tmp_path, brows
 @pytest.mark.parametrize(
     "limits", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.1}, {"mu": 1}, {"epsilon": 800}]
 )
-def test_every_promise_has_its_page(lang, limits):
+def test_every_promise_has_its_page(lang: Any, limits: Any) -> None:
     ledger = mosha.Ledger.memory()
     ledger.account("visits", unit=mosha.Row(), disjoint_blocks=True, **limits).retire()
     page = Reader(ledger.statement("visits").to_html(lang)).text
@@ -108,20 +110,20 @@ def test_every_promise_has_its_page(lang, limits):
 
 
 @pytest.mark.parametrize("unit", every_unit(), ids=repr)
-def test_every_unit_is_described_in_chinese(unit):
+def test_every_unit_is_described_in_chinese(unit: Any) -> None:
     said = words_in("zh").describe_hidden(unit)
     assert HAN.search(said)
     assert "one " not in said
     assert unit.of is None or unit.of in said
 
 
-def test_every_state_has_its_words_in_chinese():
+def test_every_state_has_its_words_in_chinese() -> None:
     steps = [SimpleNamespace(kind="pay", closed=0, horizon=5, released=2, failed=failed) for failed in (0, 1)]
     single = [
         SimpleNamespace(kind="pay", closed=0, horizon=1, released=r, failed=f) for r, f in ((1, 0), (0, 1), (0, 0))
     ]
     leases = [SimpleNamespace(kind="lease", closed=closed) for closed in (0, 1, VOID)]
-    found = [_state(bought) for bought in (*single, *leases, *steps)]
+    found = [_state(bought) for bought in (*single, *leases, *steps)]  # type: ignore[arg-type]
     assert found == [
         *["released", "failed", "reserved", "lease, not settled", "settled", "handed back"],
         *["2 of 5 steps released", "2 of 5 steps released, 1 failed"],
@@ -134,7 +136,7 @@ def test_every_state_has_its_words_in_chinese():
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("code", ["large-epsilon", "large-delta", "delta-for-size", "policy"])
-def test_every_warning_is_said(lang, code):
+def test_every_warning_is_said(lang: Any, code: str) -> None:
     said = Weakness(code, epsilon=12.5, delta=0.01, size=1000, detail="too large").render(lang)
     assert bool(HAN.search(said)) == (lang == "zh")
     assert {"large-epsilon": "12.5", "large-delta": "0.01", "delta-for-size": "1,000", "policy": "too large"}[
@@ -142,12 +144,12 @@ def test_every_warning_is_said(lang, code):
     ] in said
 
 
-def test_a_statement_is_written_in_two_languages():
+def test_a_statement_is_written_in_two_languages() -> None:
     with pytest.raises(errors.InvalidParameter, match="Chinese"):
         words_in("fr")
 
 
-def test_the_page_from_the_command_line(tmp_path, capsys):
+def test_the_page_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book, out = str(tmp_path / "privacy.db"), tmp_path / "page.html"
     with mosha.Ledger(book) as ledger:
         ledger.account("visits", unit=mosha.Row(), epsilon=1)

@@ -2,6 +2,9 @@
 
 import sqlite3
 import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +16,7 @@ from tests.ledger.place import PERSON, asking
 
 
 @pytest.fixture
-def book(tmp_path):
+def book(tmp_path: Path) -> Iterator[Any]:
     connections = [
         sqlite3.connect(tmp_path / "t.db", isolation_level=None, check_same_thread=False, timeout=7) for _ in "ab"
     ]
@@ -24,16 +27,16 @@ def book(tmp_path):
         connection.close()
 
 
-def patience_of(connection):
+def patience_of(connection: Any) -> Any:
     return connection.execute("PRAGMA busy_timeout").fetchone()[0]
 
 
-def test_who_waits_begins_when_the_other_has_written(book):
+def test_who_waits_begins_when_the_other_has_written(book: Any) -> None:
     one, other = book
     begin_in_turn(one, 5, 0)
     asked = threading.Event()
 
-    def wait():
+    def wait() -> None:
         asked.set()
         begin_in_turn(other, 60, 0)
 
@@ -50,7 +53,7 @@ def test_who_waits_begins_when_the_other_has_written(book):
     assert patience_of(other) == 60_000
 
 
-def test_patience_ends_and_the_connection_stays_as_it_was(book):
+def test_patience_ends_and_the_connection_stays_as_it_was(book: Any) -> None:
     one, other = book
     begin_in_turn(one, 5, 0)
     with pytest.raises(sqlite3.OperationalError) as failure:
@@ -60,16 +63,16 @@ def test_patience_ends_and_the_connection_stays_as_it_was(book):
     assert patience_of(other) == 0
 
 
-def test_another_trouble_is_told_at_once(book):
+def test_another_trouble_is_told_at_once(book: Any) -> None:
     one, _ = book
     begin_in_turn(one, 5, 0)
     with pytest.raises(sqlite3.OperationalError, match="within a transaction"):
         begin_in_turn(one, 600, 0)
 
 
-def test_only_who_shares_the_book_lets_others_go_first(tmp_path, monkeypatch):
+def test_only_who_shares_the_book_lets_others_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A book with one writer never waits; once another has written, its transactions begin with a pause."""
-    pauses = []
+    pauses: list[Any] = []
     monkeypatch.setattr(files, "_pause", pauses.append)
     with mosha.Ledger(tmp_path / "p.db") as mine, mosha.Ledger(tmp_path / "p.db") as theirs:
         account = mine.account("visits", unit=PERSON, epsilon=5)
@@ -86,7 +89,7 @@ def test_only_who_shares_the_book_lets_others_go_first(tmp_path, monkeypatch):
         assert 0 < pauses[0] <= files.PAUSE
 
 
-def test_a_book_that_is_held_for_too_long_is_told_and_nothing_is_spent(tmp_path):
+def test_a_book_that_is_held_for_too_long_is_told_and_nothing_is_spent(tmp_path: Path) -> None:
     with mosha.Ledger(tmp_path / "p.db", patience=0.01) as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=5)
         holder = sqlite3.connect(tmp_path / "p.db", isolation_level=None)

@@ -2,7 +2,9 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from random import SystemRandom
+from typing import Any
 
 import pytest
 
@@ -17,12 +19,12 @@ HALF = events.Approx(0.5, 5e-7)  # of an account of (1, 1e-6)
 FIRST = {"either": events.Laplace(10), "sums": HALF, "concentrated": events.ZeroConcentrated(0.001)}
 
 
-def opened(ledger, name="visits", **terms):
+def opened(ledger: Any, name: str = "visits", **terms: Any) -> Any:
     return ledger.account(name, unit=PERSON, epsilon=1, delta=1e-6, **terms)
 
 
 @pytest.mark.parametrize("way", FIRST)
-def test_the_first_payment_chooses_the_way_and_the_book_recomputes_it(ledger, way):
+def test_the_first_payment_chooses_the_way_and_the_book_recomputes_it(ledger: Any, way: Any) -> None:
     account = opened(ledger)
     assert account.way == ""
     account.open(asking(FIRST[way]))
@@ -33,7 +35,7 @@ def test_the_first_payment_chooses_the_way_and_the_book_recomputes_it(ledger, wa
 
 
 @pytest.mark.parametrize("way", FIRST)
-def test_a_first_payment_that_is_handed_back_in_full_does_not_reopen_the_choice(ledger, way):
+def test_a_first_payment_that_is_handed_back_in_full_does_not_reopen_the_choice(ledger: Any, way: Any) -> None:
     account = opened(ledger)
     with account.open(asking(FIRST[way])):
         pass
@@ -45,7 +47,7 @@ def test_a_first_payment_that_is_handed_back_in_full_does_not_reopen_the_choice(
     assert ledger.verify().ok
 
 
-def test_a_refused_first_payment_chooses_nothing(ledger):
+def test_a_refused_first_payment_chooses_nothing(ledger: Any) -> None:
     account = opened(ledger)
     with pytest.raises(errors.BudgetExceeded):
         account.open(asking(events.Approx(2, 1e-6)))
@@ -54,7 +56,7 @@ def test_a_refused_first_payment_chooses_nothing(ledger):
     assert account.way == "sums"
 
 
-def test_a_lease_chooses_like_a_payment_and_what_it_returns_does_not_reopen_the_choice(ledger):
+def test_a_lease_chooses_like_a_payment_and_what_it_returns_does_not_reopen_the_choice(ledger: Any) -> None:
     account = opened(ledger)
     with account.lease(events.ZeroConcentrated(0.0001) * 50) as lease:
         lease.open(asking(events.ZeroConcentrated(0.0001))).step(None)
@@ -62,7 +64,7 @@ def test_a_lease_chooses_like_a_payment_and_what_it_returns_does_not_reopen_the_
     assert ledger.verify().ok
 
 
-def test_every_account_on_the_path_goes_its_own_way(ledger):
+def test_every_account_on_the_path_goes_its_own_way(ledger: Any) -> None:
     root = ledger.account("root", unit=PERSON, epsilon=4, delta=1e-5)
     root.child("small", epsilon=0.5, delta=5e-7).open(asking(HALF))
     assert ledger.account("root/small").way == "sums"
@@ -74,7 +76,7 @@ def test_every_account_on_the_path_goes_its_own_way(ledger):
     assert ledger.verify().ok
 
 
-def test_blocks_are_counted_by_their_dearest_lane_in_both_sums(ledger):
+def test_blocks_are_counted_by_their_dearest_lane_in_both_sums(ledger: Any) -> None:
     root = ledger.account("root", unit=PERSON, epsilon=1, delta=1e-6, disjoint_blocks=True)
     months = [root.block(f"m{k}") for k in range(3)]
     for month, event in zip(months, (events.Laplace(2), events.Laplace(50), events.Exponential(0.9)), strict=True):
@@ -88,13 +90,13 @@ def test_blocks_are_counted_by_their_dearest_lane_in_both_sums(ledger):
     assert ledger.verify().ok
 
 
-def test_many_first_payments_at_once_agree_on_one_way(ledger):
+def test_many_first_payments_at_once_agree_on_one_way(ledger: Any) -> None:
     account = opened(ledger)
     random = SystemRandom()
     asked = [*FIRST.values()] * 6
     random.shuffle(asked)
 
-    def attempt(event):
+    def attempt(event: Any) -> bool:
         try:
             account.open(asking(event))
         except errors.BudgetExceeded:
@@ -108,7 +110,7 @@ def test_many_first_payments_at_once_agree_on_one_way(ledger):
     assert ledger.verify().ok
 
 
-def test_a_row_that_claims_another_way_is_found(ledger, tmp_path):
+def test_a_row_that_claims_another_way_is_found(ledger: Any, tmp_path: Path) -> None:
     del ledger
     book = mosha.Ledger(tmp_path / "p.db")
     account = opened(book)
@@ -118,7 +120,7 @@ def test_a_row_that_claims_another_way_is_found(ledger, tmp_path):
     assert any("accounts" in problem for problem in book.verify().problems)
 
 
-def test_a_pay_row_that_misstates_the_way_is_found():
+def test_a_pay_row_that_misstates_the_way_is_found() -> None:
     book = mosha.Ledger.memory()
     opened(book).open(asking(events.Approx(1, 1e-6)))
     said = Replay()
@@ -131,7 +133,7 @@ def test_a_pay_row_that_misstates_the_way_is_found():
 
 
 @pytest.mark.parametrize("rule", ["pure", "zero-concentrated", "renyi", "gaussian"])
-def test_rows_of_the_other_rules_are_written_as_before(ledger, rule):
+def test_rows_of_the_other_rules_are_written_as_before(ledger: Any, rule: str) -> None:
     account = opened(ledger, rule=rule)
     account.open(asking(events.Approx(0.1, 1e-8)))
     (row,) = (entry.content() for entry in ledger.entries() if entry.kind == "pay")
@@ -141,7 +143,9 @@ def test_rows_of_the_other_rules_are_written_as_before(ledger, rule):
 
 
 @pytest.mark.parametrize("rule", ["pure", "zero-concentrated", "renyi", "gaussian"])
-def test_an_account_that_was_opened_under_another_rule_keeps_it_and_is_reopened_by_its_promise(ledger, rule):
+def test_an_account_that_was_opened_under_another_rule_keeps_it_and_is_reopened_by_its_promise(
+    ledger: Any, rule: str
+) -> None:
     before = opened(ledger, rule=rule)
     assert opened(ledger).rule == before.rule
     with pytest.raises(errors.AccountMismatch):
@@ -150,7 +154,7 @@ def test_an_account_that_was_opened_under_another_rule_keeps_it_and_is_reopened_
         ledger.account("visits", unit=PERSON, epsilon=1, delta=2e-6)
 
 
-def test_random_payments_refunds_and_leases_leave_a_book_that_verifies_within_its_limits(ledger):
+def test_random_payments_refunds_and_leases_leave_a_book_that_verifies_within_its_limits(ledger: Any) -> None:
     random = SystemRandom()
     account = opened(ledger)
     assert isinstance(account.rule, EitherRule)

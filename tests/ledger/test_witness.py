@@ -2,6 +2,8 @@
 
 import os
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,16 +13,16 @@ from mosha.ledger.storage.chain import SLOT, Head, Witness
 from tests.ledger.place import PERSON, asking
 
 
-def head(number):
+def head(number: Any) -> Any:
     return Head(number, f"{number:064x}")
 
 
 @pytest.fixture
-def witness(tmp_path):
+def witness(tmp_path: Path) -> Any:
     return Witness(tmp_path / "privacy.db.head")
 
 
-def test_a_late_note_sets_nothing_back(witness):
+def test_a_late_note_sets_nothing_back(witness: Any) -> None:
     for number in (7, 12, 3, 11, 12, 1):
         witness.note(head(number))
     assert witness.read() == head(12)
@@ -28,7 +30,7 @@ def test_a_late_note_sets_nothing_back(witness):
     assert witness.read() == head(13)
 
 
-def test_a_torn_note_spoils_the_older_slot_alone(witness):
+def test_a_torn_note_spoils_the_older_slot_alone(witness: Any) -> None:
     """Whatever was being written when the power went: the head before it can still be read."""
     for number in (2, 4, 6, 9):  # commits of many rows: not every other number
         witness.note(head(number))
@@ -45,7 +47,7 @@ def test_a_torn_note_spoils_the_older_slot_alone(witness):
         witness.path.write_bytes(after)
 
 
-def test_two_processes_that_note_at_once_never_set_it_back(witness):
+def test_two_processes_that_note_at_once_never_set_it_back(witness: Any) -> None:
     """Each notes rising heads; after every note the witness is at least as far as the one who noted."""
     waiting, starting = os.pipe()
     children = []
@@ -70,10 +72,10 @@ def test_two_processes_that_note_at_once_never_set_it_back(witness):
     assert witness.read() == head(599)
 
 
-def test_threads_that_note_at_once_never_set_it_back(witness):
+def test_threads_that_note_at_once_never_set_it_back(witness: Any) -> None:
     back = []
 
-    def note(offset):
+    def note(offset: Any) -> None:
         for number in range(offset, 300, 4):
             witness.note(head(number))
             back.extend([number] if witness.read().sequence < number else [])
@@ -86,7 +88,7 @@ def test_threads_that_note_at_once_never_set_it_back(witness):
     assert back == []
 
 
-def test_a_witness_that_somebody_holds_for_ever_does_not_stop_a_payment(tmp_path):
+def test_a_witness_that_somebody_holds_for_ever_does_not_stop_a_payment(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
     with mosha.Ledger(tmp_path / "privacy.db") as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=3)
@@ -99,7 +101,7 @@ def test_a_witness_that_somebody_holds_for_ever_does_not_stop_a_payment(tmp_path
         assert account.spent == 2.0
 
 
-def test_a_payment_is_refused_when_another_witness_was_put_in_place(tmp_path):
+def test_a_payment_is_refused_when_another_witness_was_put_in_place(tmp_path: Path) -> None:
     with mosha.Ledger(tmp_path / "privacy.db") as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=3)
         for later in (head(2), head(99)):

@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +48,7 @@ SURVEYS = (TEXTS, TOKENS, CATEGORIES, NUMBERS, Frequency(["a", "b"], epsilon=1, 
 REGION = Location((0.0, 0.0), 100.0, 0.01)
 
 
-def declarations(odd):
+def declarations(odd: Any) -> Iterator[Any]:
     yield lambda: Frequency(odd, epsilon=1)
     yield lambda: Frequency(["a", "b"], epsilon=odd)
     yield lambda: Frequency(["a", "b"], epsilon=1, other=odd)
@@ -74,7 +76,7 @@ def declarations(odd):
             yield lambda text=text: Survey.from_json(text)
 
 
-def reports(odd):
+def reports(odd: Any) -> Iterator[Any]:
     for survey in SURVEYS:
         yield lambda s=survey: s.report(odd)
         yield lambda s=survey: s.reports(odd)
@@ -99,7 +101,7 @@ def reports(odd):
     yield lambda: Device(account=odd)
 
 
-def places(odd):
+def places(odd: Any) -> Iterator[Any]:
     yield lambda: Location(odd, 100.0, 0.01)
     yield lambda: Location((odd, 0.0), 100.0, 0.01)
     yield lambda: Location((0.0, 0.0), odd, 0.01)
@@ -121,7 +123,7 @@ def places(odd):
     yield lambda: remap(REGION, (0.0, 0.0), cells=[(0.0, 0.0)], prior=odd)
 
 
-def estimates(odd):
+def estimates(odd: Any) -> Iterator[Any]:
     shares = CATEGORIES.estimate(CATEGORIES.reports(["a"] * 50))
     yield lambda: shares.share(odd)
     yield lambda: shares.error(odd)
@@ -158,7 +160,7 @@ def estimates(odd):
 
 @pytest.mark.parametrize("calls", [declarations, reports, places, estimates], ids=lambda calls: calls.__name__)
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:12])
-def test_every_call_answers_or_refuses(calls, odd):
+def test_every_call_answers_or_refuses(calls: Any, odd: Any) -> None:
     for call in calls(odd):
         try:
             call()
@@ -167,7 +169,7 @@ def test_every_call_answers_or_refuses(calls, odd):
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:12])
-def test_a_device_pays_nothing_for_what_it_refuses(odd):
+def test_a_device_pays_nothing_for_what_it_refuses(odd: Any) -> None:
     account = mosha.Ledger.memory().account("phone", unit=mosha.Own(), epsilon=4)
     device = Device(account=account)
     for call in (

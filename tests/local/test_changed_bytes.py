@@ -4,6 +4,7 @@ import random
 import struct
 import zlib
 from contextlib import suppress
+from typing import Any, NoReturn
 
 import pytest
 
@@ -22,7 +23,7 @@ SURVEYS = [
 TRIES = 300
 
 
-def change(data):
+def change(data: Any) -> bytes:
     """A copy with a few other bytes, cut off, or with more at its end; or any bytes at all."""
     data, kind = bytearray(data), random.randrange(4)
     if kind == 0:
@@ -37,7 +38,7 @@ def change(data):
     return bytes(data)
 
 
-def forge_batch(survey):
+def forge_batch(survey: Any) -> Any:
     """The head of a batch with numbers that cannot be, whose checksum is right."""
     width = random.choice([0, 1, 2, 65535, survey.randomizer.width])
     count = random.choice([0, 1, 2**40, 2**63, 2**64 - 1])
@@ -47,7 +48,7 @@ def forge_batch(survey):
 
 
 @pytest.mark.parametrize(("survey", "value"), SURVEYS, ids=lambda part: "")
-def test_changed_reports_and_batches_are_counted_or_rejected(survey, value):
+def test_changed_reports_and_batches_are_counted_or_rejected(survey: Any, value: Any) -> None:
     collector = survey.collector()
     one, many = survey.report(value), survey.reports([value] * 5).to_bytes()
     for _ in range(TRIES):
@@ -61,7 +62,7 @@ def test_changed_reports_and_batches_are_counted_or_rejected(survey, value):
 
 
 @pytest.mark.parametrize(("survey", "value"), SURVEYS, ids=lambda part: "")
-def test_changed_states_and_declarations_are_read_or_refused(survey, value):
+def test_changed_states_and_declarations_are_read_or_refused(survey: Any, value: Any) -> None:
     collector = survey.collector()
     collector.add(survey.reports([value] * 5).to_bytes())
     state, text = collector.to_bytes(), survey.to_json()
@@ -74,11 +75,11 @@ def test_changed_states_and_declarations_are_read_or_refused(survey, value):
             Survey.from_json("".join(letters))
 
 
-def test_the_name_of_a_survey_is_worked_out_once(monkeypatch):
+def test_the_name_of_a_survey_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that worked it out for every report took forty times as long, and a collector six hundred times."""
     survey = SURVEYS[1][0]
 
-    def refuse(self):
+    def refuse(self: Any) -> NoReturn:
         raise AssertionError("the declaration was written out again")
 
     monkeypatch.setattr(type(survey), "to_json", refuse)

@@ -4,6 +4,8 @@ import io
 import json
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,15 +14,17 @@ from mosha.local import Frequency, Mean, Repeated, Several, Survey
 
 
 @pytest.fixture(autouse=True)
-def somewhere(tmp_path, monkeypatch):
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def piped(text, monkeypatch):
+def piped(text: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
-def test_from_declaration_to_estimate(tmp_path, monkeypatch, capsys):
+def test_from_declaration_to_estimate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["local", "declare", "tea", "coffee", "--epsilon", "6", "--out", "s.json"]) == 0
     survey = Survey.from_json((tmp_path / "s.json").read_bytes())
     assert survey.id == Frequency(["tea", "coffee"], epsilon=6.0).id
@@ -40,7 +44,7 @@ def test_from_declaration_to_estimate(tmp_path, monkeypatch, capsys):
     assert (again["accepted"], again["rejected"]["replayed"]) == (100, 101)
 
 
-def test_batches_in_files_are_collected_too(tmp_path, capsys):
+def test_batches_in_files_are_collected_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     survey = Frequency(range(50), epsilon=1.0)
     (tmp_path / "s.json").write_text(survey.to_json())
     (tmp_path / "b.bin").write_bytes(survey.reports([7] * 300).to_bytes())
@@ -48,7 +52,7 @@ def test_batches_in_files_are_collected_too(tmp_path, capsys):
     assert "300 reports counted" in capsys.readouterr().out
 
 
-def test_numbers_and_comparisons(tmp_path, capsys):
+def test_numbers_and_comparisons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["local", "declare", "--mean", "--between", "0", "9", "--epsilon", "1", "--out", "m.json"]) == 0
     capsys.readouterr()
     assert main(["local", "report", "m.json", "4", "--json"]) == 0
@@ -71,12 +75,12 @@ def test_numbers_and_comparisons(tmp_path, capsys):
         ["declare", "a", "b", "--epsilon", "nan"],
     ],
 )
-def test_what_cannot_be_done_says_so_in_one_line(command, capsys):
+def test_what_cannot_be_done_says_so_in_one_line(command: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["local", *command]) == 1
     assert capsys.readouterr().err.startswith("mosha: ")
 
 
-def test_labels_are_read_as_they_were_declared(tmp_path, capsys):
+def test_labels_are_read_as_they_were_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "s.json").write_text(Frequency([1, "2", True], epsilon=8.0, protocol="k-ary").to_json())
     for text in ("1", "2", "true"):
         assert main(["local", "report", "s.json", text]) == 0
@@ -85,7 +89,7 @@ def test_labels_are_read_as_they_were_declared(tmp_path, capsys):
     assert "outside the domain" in capsys.readouterr().err
 
 
-def test_several_questions_are_answered_in_json(tmp_path, capsys):
+def test_several_questions_are_answered_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     both = Several({"age": Mean(between=(0, 99), epsilon=1), "pet": Frequency(["cat", "dog"], epsilon=1)})
     (tmp_path / "s.json").write_text(both.to_json())
     assert main(["local", "report", "s.json", '{"age": 41, "pet": "cat"}']) == 0
@@ -95,7 +99,9 @@ def test_several_questions_are_answered_in_json(tmp_path, capsys):
         assert capsys.readouterr().err.startswith("mosha: ")
 
 
-def test_a_repeated_survey_and_bytes_that_are_no_text_are_refused(tmp_path, monkeypatch, capsys):
+def test_a_repeated_survey_and_bytes_that_are_no_text_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "r.json").write_text(Repeated(["a", "b"], permanent=2, epsilon=1).to_json())
     assert main(["local", "report", "r.json", "a"]) == 1
     assert "Device" in capsys.readouterr().err
@@ -107,7 +113,9 @@ def test_a_repeated_survey_and_bytes_that_are_no_text_are_refused(tmp_path, monk
     assert told.err.startswith("mosha: ")
 
 
-def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch, capsys):
+def test_a_state_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     survey = Frequency(range(5), epsilon=1.0)
     (tmp_path / "s.json").write_text(survey.to_json())
     (tmp_path / "b.bin").write_bytes(survey.reports([3] * 40).to_bytes())

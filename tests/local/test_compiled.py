@@ -4,6 +4,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,24 +22,24 @@ DEVIATIONS = 7.0
 
 
 @pytest.fixture(params=["compiled", "plain"])
-def path(request, monkeypatch):
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Large batches with the compiler, and without."""
     if request.param == "plain":
         monkeypatch.setattr(randomizer, "_load_compiled", lambda: None)
     return request.param
 
 
-def parted(size, value, wanted, first, second):
+def parted(size: Any, value: Any, wanted: Any, first: Any, second: Any) -> tuple[Any, ...]:
     """What `split_values` makes of every given pair of words."""
     shape = len(first), (size + 63) // 64
     words = [np.ascontiguousarray(coins, np.uint64).reshape(shape) for coins in (first, second)]
     sets, missing = np.zeros(shape, np.uint64), np.full(len(first), wanted)
-    compiled.split_values(*words, np.full(len(first), value), size, sets, missing)
+    compiled.split_values(*words, np.full(len(first), value), size, sets, missing)  # type: ignore[arg-type, call-arg]
     return sets, missing
 
 
 @pytest.mark.parametrize(("size", "value", "wanted"), [(4, 0, 1), (5, 3, 2), (6, 5, 1), (6, 2, 3)])
-def test_given_its_size_the_first_set_is_any_set_of_others_equally_often(size, value, wanted):
+def test_given_its_size_the_first_set_is_any_set_of_others_equally_often(size: int, value: int, wanted: int) -> None:
     """Every pair of words is tried, so this is the law itself."""
     first, second = np.array(list(product(range(1 << size), repeat=2)), np.uint64).T
     sets, missing = parted(size, value, wanted, first, second)
@@ -51,7 +52,7 @@ def test_given_its_size_the_first_set_is_any_set_of_others_equally_often(size, v
         assert len(alike) == comb(size - 1, held)
 
 
-def test_the_set_that_is_taken_is_never_farther_than_the_first_of_the_four():
+def test_the_set_that_is_taken_is_never_farther_than_the_first_of_the_four() -> None:
     words = np.random.default_rng().integers(0, 1 << 63, (2, 500, 2), np.uint64)
     sets, missing = parted(100, 70, 27, *words)
     mask = np.array([(1 << 64) - 1, ((1 << 36) - 1) & ~(1 << 6)], np.uint64)
@@ -65,11 +66,11 @@ def test_the_set_that_is_taken_is_never_farther_than_the_first_of_the_four():
 @pytest.mark.parametrize(
     ("size", "value", "start", "lacks"), [(5, 0, 0b00110, 1), (6, 5, 0b01011, -1), (100, 99, 0b1, 1)]
 )
-def test_one_step_takes_each_that_fits_equally_often(size, value, start, lacks):
+def test_one_step_takes_each_that_fits_equally_often(size: int, value: int, start: int, lacks: int) -> None:
     """Every word of 16 bits is tried: those that change something change each value that fits equally often."""
     count = 1 << 16
     values, held = np.full(count, value), np.zeros(count, np.bool_)
-    found = Counter()
+    found: Any = Counter()
     for word in range(0, count, 1 if size < 10 else 16):
         sets, missing = np.array([[start] + [0] * ((size - 1) // 64)], np.uint64), np.array([lacks])
         pool = np.array([word], np.uint16)
@@ -84,7 +85,7 @@ def test_one_step_takes_each_that_fits_equally_often(size, value, start, lacks):
         assert set(found.values()) == {count // (size - 1)}
 
 
-def test_work_goes_on_where_a_pool_ended():
+def test_work_goes_on_where_a_pool_ended() -> None:
     """One long pool and many short ones give the same sets."""
     words = secure().words(400, "<u2").copy()
     values, held = np.arange(9), np.arange(9) % 2 == 0
@@ -102,7 +103,9 @@ def test_work_goes_on_where_a_pool_ended():
 
 
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(27, 100), Fraction(3, 4), Fraction(1)])
-def test_bytes_of_coins_are_looked_up_alike_with_and_without_a_compiler(chance, monkeypatch):
+def test_bytes_of_coins_are_looked_up_alike_with_and_without_a_compiler(
+    chance: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     law, count = CoinBytes(chance), randomizer._MANY
     with_compiler = law.draw(count, SeededRandom(7))
     monkeypatch.setattr(randomizer, "_load_compiled", lambda: None)
@@ -114,7 +117,7 @@ def test_bytes_of_coins_are_looked_up_alike_with_and_without_a_compiler(chance, 
     [SubsetSelection(100, 1.0), SubsetSelection(64, 3.0), SubsetSelection(70, 0.1), OptimisedUnary(100, 1.0)],
     ids=lambda p: f"{p.name} {p.size} {p.epsilon}",
 )
-def test_large_batches_support_values_and_pairs_as_often_as_claimed(protocol, path):
+def test_large_batches_support_values_and_pairs_as_often_as_claimed(protocol: Any, path: Any) -> None:
     """Counts of values, and of pairs with the true one and without it, by exact tails: a false alarm of 1e-10."""
     count, own = 40_000, protocol.size - 3
     assert count * protocol.width >= randomizer._MANY
@@ -130,7 +133,7 @@ def test_large_batches_support_values_and_pairs_as_often_as_claimed(protocol, pa
     assert tails.min() > 1e-10 / claimed.size  # each pair stands there twice, and has two tails
 
 
-def test_the_test_of_pairs_can_fail(monkeypatch):
+def test_the_test_of_pairs_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """A set that starts with its neighbors together is found, many deviations out."""
     protocol, count = SubsetSelection(100, 1.0), 40_000
     rows = protocol.draw_many(np.full(count, 97), secure())
@@ -141,5 +144,5 @@ def test_the_test_of_pairs_can_fail(monkeypatch):
     assert abs((bits[:, 0] * bits[:, 1]).mean() - pair) > 2 * DEVIATIONS * np.sqrt(pair * (1 - pair) / count)
 
 
-def test_a_small_batch_loads_no_compiler():
+def test_a_small_batch_loads_no_compiler() -> None:
     assert randomizer.compiled_loops(1000) is None

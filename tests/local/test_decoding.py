@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +22,12 @@ SPACES = [(2, 2), (2, 3), (2, 5), (3, 2), (3, 4), (5, 3), (7, 4), (13, 3), (31, 
 LARGE = [(10_000, 8.0), (1_000_000, 6.0)]
 
 
-def orthogonal_by_hand(q, t):
+def orthogonal_by_hand(q: Any, t: Any) -> Any:
     vectors = np.array([projective._vector(number, q, t) for number in range(count_points(q, t))])
     return vectors @ vectors.T % q == 0
 
 
-def orthogonal_over_all_vectors(counters, q, t, size):
+def orthogonal_over_all_vectors(counters: Any, q: Any, t: Any, size: Any) -> Any:
     """The transform of all q^t vectors, which needs q times the memory."""
     vectors = projective._vectors(q, t, len(counters))
     spread = np.zeros(q**t)
@@ -41,7 +42,7 @@ def orthogonal_over_all_vectors(counters, q, t, size):
 
 
 @pytest.mark.parametrize(("q", "t"), SPACES)
-def test_counts_are_those_of_every_pair_of_points(q, t):
+def test_counts_are_those_of_every_pair_of_points(q: Any, t: Any) -> None:
     orthogonal = orthogonal_by_hand(q, t)
     points = len(orthogonal)
     counters = np.random.default_rng().integers(0, 10**6, points)
@@ -50,7 +51,7 @@ def test_counts_are_those_of_every_pair_of_points(q, t):
 
 
 @pytest.mark.parametrize(("q", "t"), [(2, 14), (3, 9), (11, 5), (53, 3), (101, 3)])
-def test_counts_are_those_of_the_transform_of_all_vectors(q, t):
+def test_counts_are_those_of_the_transform_of_all_vectors(q: int, t: int) -> None:
     points = count_points(q, t)
     counters = np.random.default_rng().integers(0, 1000, points)
     for size in (points // 5, points):
@@ -59,7 +60,7 @@ def test_counts_are_those_of_the_transform_of_all_vectors(q, t):
 
 
 @pytest.mark.parametrize(("size", "epsilon"), LARGE)
-def test_large_spaces_are_counted_exactly(size, epsilon):
+def test_large_spaces_are_counted_exactly(size: Any, epsilon: Any) -> None:
     """Half of 2^40 reports in one point, the others anywhere: what floats could lose would be lost here."""
     protocol = Projective(size, epsilon)
     q, t, points = protocol.prime, protocol.coordinates, protocol.points
@@ -77,7 +78,7 @@ def test_large_spaces_are_counted_exactly(size, epsilon):
         assert found[value] == counters[product % q == 0].sum()
 
 
-def test_memory_grows_with_the_points_and_not_with_the_vectors():
+def test_memory_grows_with_the_points_and_not_with_the_vectors() -> None:
     peaks = []
     for q in (211, 307):
         counters = np.ones(count_points(q, 3), np.int64)
@@ -107,20 +108,20 @@ assert 0.8 < np.sqrt(np.mean((shares.raw - truth) ** 2)) / theory < 1.25
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is counted in other units elsewhere")
 @pytest.mark.parametrize(("size", "epsilon"), LARGE)
-def test_large_surveys_are_estimated_within_a_gigabyte(size, epsilon):
+def test_large_surveys_are_estimated_within_a_gigabyte(size: Any, epsilon: Any) -> None:
     """Values and so reports are anywhere: supports of two values are independent. The mean square of 10,000 or more
     nearly normal errors is within 1.5% of theory; 20% of its root is 14 deviations at least."""
     subprocess.run([sys.executable, "-c", ESTIMATE, str(size), str(epsilon)], check=True, timeout=300)
 
 
-def test_what_large_surveys_declare_stays_as_it_was():
+def test_what_large_surveys_declare_stays_as_it_was() -> None:
     for (size, epsilon), settings in zip(LARGE, ((2971, 3), (251, 4)), strict=True):
         protocol = Frequency(range(size), epsilon=epsilon).protocol
-        assert (protocol.prime, protocol.coordinates) == settings
+        assert (protocol.prime, protocol.coordinates) == settings  # type: ignore[attr-defined]
     assert Projective(1_000_000, 6.0).variance == pytest.approx(0.01055, rel=1e-3)
 
 
-def uneven(digits, q):
+def uneven(digits: Any, q: Any) -> Any:
     """How many deviations the worst of 16 ranges of each digit is from an even share."""
     worst = 0.0
     for row in digits:
@@ -132,7 +133,7 @@ def uneven(digits, q):
 
 
 @pytest.mark.parametrize(("q", "t"), [(2971, 3), (251, 4), (4093, 3), (53, 5), (17, 6)])
-def test_digits_of_large_spaces_are_uniform(q, t):
+def test_digits_of_large_spaces_are_uniform(q: int, t: int) -> None:
     """Numbers below q^t once wrapped around at 2^31: batches in spaces beyond it left out some points for some values
     and not for others. 80 shares at 7.5 deviations: 1e-11."""
     count = 200_000
@@ -145,7 +146,7 @@ def test_digits_of_large_spaces_are_uniform(q, t):
         assert uneven(wrapped, q) > 30
 
 
-def test_a_few_reports_are_counted_like_many():
+def test_a_few_reports_are_counted_like_many() -> None:
     survey = Frequency(range(10_000), epsilon=4.0)
     batch = survey.reports([1, 2, 3, 3] * 30)
     once = survey.randomizer.tally(batch.rows)
@@ -158,7 +159,7 @@ def test_a_few_reports_are_counted_like_many():
     assert (again == once * (1 + len(once) // 100)).all()
 
 
-def test_what_nobody_could_decode_is_refused_when_it_is_declared():
+def test_what_nobody_could_decode_is_refused_when_it_is_declared() -> None:
     large = Frequency(range(1_000_000), epsilon=6.0)
     assert Several({"a": large, "b": large}).epsilon == 6.0
     with pytest.raises(InvalidParameter) as caught:
@@ -168,12 +169,12 @@ def test_what_nobody_could_decode_is_refused_when_it_is_declared():
 
 
 @pytest.mark.parametrize("size", [2, 1000, 10_000, 1 << 22])
-def test_every_frequency_survey_can_be_decoded_in_a_gigabyte(size):
+def test_every_frequency_survey_can_be_decoded_in_a_gigabyte(size: Any) -> None:
     for epsilon in (0.1, 1.0, 3.0, 6.0, 8.0, 12.0):
         assert Frequency(range(size), epsilon=epsilon).randomizer.decoding_bytes <= 1 << 30
 
 
-def test_the_work_of_the_collector_is_part_of_the_choice():
+def test_the_work_of_the_collector_is_part_of_the_choice() -> None:
     assert best(1000, 1.0, bytes_per_report=16).protocol.name == "local-hashing"
     choice = best(100_000, 1.0, bytes_per_report=16)
     assert choice.protocol.name == "projective"

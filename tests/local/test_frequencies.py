@@ -1,6 +1,7 @@
 """Estimates of shares: unbiased, as precise as theory says, consistent, and with bars that hold."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,19 +28,19 @@ REFERENCE = [
 
 
 @pytest.mark.parametrize(("name", "make"), REFERENCE, ids=[name for name, _ in REFERENCE])
-def test_golden_variances(name, make):
+def test_golden_variances(name: Any, make: Any) -> None:
     for parameters, expected in golden.rows("ldp", name):
         found = make(parameters).variance
         assert found <= expected * (1 + 1e-8)
         assert found == pytest.approx(expected, rel=1e-6)  # the reference has 378 of 1000 in a subset; 377 are better
 
 
-def zipf(count, size):
+def zipf(count: Any, size: Any) -> Any:
     return (np.random.default_rng().zipf(1.5, count) - 1) % size
 
 
 @pytest.mark.parametrize("kind", PROTOCOLS, ids=lambda kind: kind.name)
-def test_the_squared_error_is_that_of_theory(kind):
+def test_the_squared_error_is_that_of_theory(kind: Any) -> None:
     """A sum of 300 nearly normal squares; off by 50% it would be 6 deviations away. Subsets and points are dependent a
     little, so the bounds are wider than chi-square: false alarm below 1e-9 (2.2 times theory was never approached)."""
     survey = Frequency(range(300), epsilon=1.0, protocol=kind.name)
@@ -51,7 +52,7 @@ def test_the_squared_error_is_that_of_theory(kind):
     assert np.sum((shares.shares - truth) ** 2) <= np.sum((shares.raw - truth) ** 2)
 
 
-def test_consistent_shares_are_the_nearest_ones():
+def test_consistent_shares_are_the_nearest_ones() -> None:
     rng = np.random.default_rng()
     for size in (2, 7, 100):
         raw = rng.normal(1 / size, 0.3, size)
@@ -64,7 +65,7 @@ def test_consistent_shares_are_the_nearest_ones():
     assert consistent(fine).tolist() == pytest.approx(fine.tolist())
 
 
-def test_error_bars_hold_the_truth_as_often_as_they_say():
+def test_error_bars_hold_the_truth_as_often_as_they_say() -> None:
     """4000 bars of 90%: between 85% and 94%, nine deviations if all were independent. 100 bars of 50% for a sum:
     between 17 and 83 of them hold, but for 1e-11 (binomial)."""
     survey = Frequency(range(40), epsilon=1.0)
@@ -82,7 +83,7 @@ def test_error_bars_hold_the_truth_as_often_as_they_say():
 
 
 @pytest.mark.parametrize("kind", PROTOCOLS, ids=lambda kind: kind.name)
-def test_fake_devices_move_an_estimate_no_further_than_the_bound(kind):
+def test_fake_devices_move_an_estimate_no_further_than_the_bound(kind: Any) -> None:
     """Less than a fifth of the bound only if 160 of 200 honest reports support the target by chance: below 1e-17."""
     survey = Frequency(range(12), epsilon=1.0, protocol=kind.name)
     protocol = survey.protocol
@@ -99,22 +100,22 @@ def test_fake_devices_move_an_estimate_no_further_than_the_bound(kind):
     assert attacked.raw[3] - clean.raw[3] > 0.2 * attacked.bound_poisoning(200)
 
 
-def _rng():
+def _rng() -> Any:
     from mosha.noise import secure
 
     return secure()
 
 
-def _reports_for(protocol, target, count):
+def _reports_for(protocol: Any, target: Any, count: Any) -> Any:
     """Possible reports, all of which support the target."""
-    found = []
+    found: list[Any] = []
     while len(found) < count:
         rows = protocol.draw_many(np.full(200, target), _rng())
         found += [row for row in rows if protocol.supports(protocol.tally(row[None]))[target]]
     return np.array(found[:count])
 
 
-def test_the_best_protocol_has_the_least_error_that_fits():
+def test_the_best_protocol_has_the_least_error_that_fits() -> None:
     for size, epsilon in ((2, 1.0), (20, 0.5), (100, 1.0), (1000, 3.0), (100_000, 1.0)):
         for room in (4, 8, 20, 20_000):
             choice = best(size, epsilon, bytes_per_report=room)
@@ -127,13 +128,13 @@ def test_the_best_protocol_has_the_least_error_that_fits():
         best(1000, 1.0, bytes_per_report=1)
 
 
-def test_a_report_of_a_hundred_thousand_values_has_at_most_four_bytes():
+def test_a_report_of_a_hundred_thousand_values_has_at_most_four_bytes() -> None:
     for epsilon in (0.5, 1.0, 2.0, 4.0):
         assert Frequency(range(100_000), epsilon=epsilon).bytes_per_report <= 4
 
 
 @pytest.mark.parametrize("size", [100, 1000])
-def test_the_default_is_within_two_and_a_half_percent_of_optimised_unary(size):
+def test_the_default_is_within_two_and_a_half_percent_of_optimised_unary(size: int) -> None:
     target = 4 * math.e / (math.e - 1) ** 2
     assert Frequency(range(size), epsilon=1.0).protocol.variance <= 1.025 * target
 
@@ -155,12 +156,12 @@ def test_the_default_is_within_two_and_a_half_percent_of_optimised_unary(size):
         (None, {}),
     ],
 )
-def test_a_survey_that_cannot_be_is_refused(values, arguments):
+def test_a_survey_that_cannot_be_is_refused(values: Any, arguments: Any) -> None:
     with pytest.raises(InvalidParameter):
         Frequency(values, **({"epsilon": 1.0} | arguments))
 
 
-def test_labels_of_different_kinds_are_different_values():
+def test_labels_of_different_kinds_are_different_values() -> None:
     survey = Frequency([1, True, "1"], epsilon=12.0)
     counted = survey.estimate(survey.reports([True] * 300))
     assert counted.share(True) > 0.9
@@ -168,7 +169,7 @@ def test_labels_of_different_kinds_are_different_values():
     assert counted.share("1") < 0.1
 
 
-def test_values_outside_the_domain_are_refused_or_are_others():
+def test_values_outside_the_domain_are_refused_or_are_others() -> None:
     survey = Frequency(["a", "b"], epsilon=1.0)
     messages = set()
     for value in ("secret", 7, None, ["a"], float("nan")):

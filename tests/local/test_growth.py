@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any, NoReturn
 
 import pytest
 
@@ -20,25 +21,27 @@ SURVEYS = {
 }
 
 
-def value_of(survey):
+def value_of(survey: Any) -> Any:
     return survey.values[7]
 
 
 @pytest.mark.parametrize("kind", SURVEYS)
-def test_making_a_report_does_not_grow_with_the_labels(kind):
+def test_making_a_report_does_not_grow_with_the_labels(kind: Any) -> None:
     few, many = (SURVEYS[kind](size) for size in SIZES)
     for survey in (few, many):
         survey.report(value_of(survey))  # what is loaded once
-    least = [min(calls(lambda s=survey: s.report(value_of(s))) for _ in range(20)) for survey in (few, many)]
+    least = [min(calls(lambda s=survey: s.report(value_of(s))) for _ in range(20)) for survey in (few, many)]  # type: ignore[misc]
     assert least[1] <= 3 * least[0]  # digits of a thousand times as many labels, not labels
 
 
 @pytest.mark.parametrize("kind", SURVEYS)
-def test_a_report_and_its_collection_never_read_the_declaration_again(kind, monkeypatch):
+def test_a_report_and_its_collection_never_read_the_declaration_again(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     survey = SURVEYS[kind](1_000)
     collector = survey.collector()
 
-    def again(_self):
+    def again(_self: Any) -> NoReturn:
         raise AssertionError("the declaration was written out again")
 
     monkeypatch.setattr(type(survey), "to_json", again)
@@ -61,7 +64,7 @@ def test_a_report_and_its_collection_never_read_the_declaration_again(kind, monk
     ],
     ids=lambda survey: survey.kind,
 )
-def test_a_declared_survey_cannot_be_changed_and_copies_keep_its_name(survey):
+def test_a_declared_survey_cannot_be_changed_and_copies_keep_its_name(survey: Any) -> None:
     for name in ("epsilon", "randomizer", "values", "anything", "_id"):
         with pytest.raises(InvalidParameter, match="cannot be changed"):
             setattr(survey, name, 3)

@@ -1,6 +1,7 @@
 """Popular texts are found without a list of them, with the counts they have; texts that nobody has are not."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,21 +22,21 @@ POPULAR = {"the": 9000, "of": 6000, "hello": 4000, "differential": 3000}
 SURE = 1 - 1e-9
 
 
-def surely_found(survey, reports):
+def surely_found(survey: Any, reports: Any) -> Any:
     """The values that noise alone shows with a probability of at most 1e-9."""
     collector = survey.collector()
     collector.add(reports)
     return survey.decode(collector.counters, collector.accepted, confidence=SURE).values
 
 
-def strangers(count):
+def strangers(count: Any) -> list[Any]:
     """Texts of which nearly none comes twice."""
     rng = np.random.default_rng()
     return ["".join(row) for row in rng.choice(list(LETTERS), (count, 9))]
 
 
 @pytest.fixture(scope="module")
-def collected():
+def collected() -> Any:
     collector = WORDS.collector()
     collector.add(WORDS.reports([text for text, count in POPULAR.items() for _ in range(count)] + strangers(60_000)))
     return collector
@@ -57,14 +58,14 @@ def collected():
         (Prefixes(3, ("new", "york"), 64), ("old", "york"), (OTHER, "york")),
     ],
 )
-def test_every_text_has_a_code_and_is_read_back(code, text, read):
+def test_every_text_has_a_code_and_is_read_back(code: Any, text: Any, read: Any) -> None:
     assert code.read(code.words_of(text)) == read
 
 
 @pytest.mark.parametrize(
     "code", [Prefixes(24, None, 1000), Prefixes(13, tuple(LETTERS), 151_740), Prefixes(1, None, 64)]
 )
-def test_devices_and_collectors_hash_alike(code):
+def test_devices_and_collectors_hash_alike(code: Any) -> None:
     for text in ("", "a", "hello", "international affairs", "茶" * 9):
         words = code.words_of(text)
         states = np.array(code.seeds, np.uint64)[:, None]
@@ -76,7 +77,7 @@ def test_devices_and_collectors_hash_alike(code):
         assert max(found) < code.buckets
 
 
-def test_a_report_is_a_length_drawn_at_random_and_the_bucket_told_by_the_protocol():
+def test_a_report_is_a_length_drawn_at_random_and_the_bucket_told_by_the_protocol() -> None:
     """So the guarantee is that of the protocol: nothing else of the text is ever read."""
     for seed in range(40):
         report = WORDS.reproduce_report("hello", rng=SeededRandom(seed))
@@ -85,7 +86,7 @@ def test_a_report_is_a_length_drawn_at_random_and_the_bucket_told_by_the_protoco
         assert again[0] < WORDS.levels * WORDS.prefixes.rows
 
 
-def unlikely(survey, claimed, text, count=120_000):
+def unlikely(survey: Any, claimed: Any, text: Any, count: int = 120_000) -> Any:
     """A bound on the chance that buckets of the text, and others, were supported as often as they were."""
     counters = survey.collector()
     counters.add(survey.reports([text] * count))
@@ -98,11 +99,11 @@ def unlikely(survey, claimed, text, count=120_000):
             tails.append(min(binom.cdf(k, n, float(chance)), binom.sf(k - 1, n, float(chance))))
     lengths = [min(binom.cdf(n, count, 1 / buckets.size), binom.sf(n - 1, count, 1 / buckets.size))
                for n in tables.reports.ravel()]  # fmt: skip
-    return 2 * len(tails + lengths) * min(tails + lengths)
+    return 2 * len(tails + lengths) * min(tails + lengths)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("epsilon", [0.8, 1.2])
-def test_batches_have_the_law_that_is_claimed_and_another_epsilon_is_found(epsilon):
+def test_batches_have_the_law_that_is_claimed_and_another_epsilon_is_found(epsilon: float) -> None:
     """Broken by chance with probability 1e-10; at another epsilon the least tail is below 1e-20 on average."""
     claimed = HeavyHitters(longest=4, alphabet="abc", epsilon=1, buckets=128)
     other = HeavyHitters(longest=4, alphabet="abc", epsilon=epsilon, buckets=128)
@@ -110,7 +111,7 @@ def test_batches_have_the_law_that_is_claimed_and_another_epsilon_is_found(epsil
     assert unlikely(other, claimed.protocol, "cab") < 1e-10
 
 
-def test_popular_texts_are_found_and_nobody_elses(collected):
+def test_popular_texts_are_found_and_nobody_elses(collected: Any) -> None:
     """A text that nobody has is found with probability 1e-9; each of the four is expected 20 deviations out."""
     found = WORDS.decode(collected.counters, collected.accepted, confidence=SURE)
     assert found.values == ["the", "of", "hello", "differenti"]  # which is as much of it as is told
@@ -119,7 +120,7 @@ def test_popular_texts_are_found_and_nobody_elses(collected):
     assert found.tried > 10_000
 
 
-def test_counts_are_those_of_the_people(collected):
+def test_counts_are_those_of_the_people(collected: Any) -> None:
     """Each within 7 deviations: broken by chance with probability 3e-12 each."""
     found = collected.estimate()
     for text, count in POPULAR.items():
@@ -134,7 +135,7 @@ def test_counts_are_those_of_the_people(collected):
     assert found.shares[0] == pytest.approx(found.counts[0] / collected.accepted)
 
 
-def test_bars_are_as_wide_as_the_errors_are():
+def test_bars_are_as_wide_as_the_errors_are() -> None:
     """The mean square of 240 errors over their claimed variance: outside of these bounds with probability below 1e-9.
 
     Bars half as wide or twice as wide would give 4 and 0.25.
@@ -149,7 +150,7 @@ def test_bars_are_as_wide_as_the_errors_are():
     assert 0.5 < np.mean(squares) < 1.8
 
 
-def test_a_text_that_collides_in_one_row_is_not_found():
+def test_a_text_that_collides_in_one_row_is_not_found() -> None:
     """Everybody in its buckets of one row, nobody in those of the other."""
     survey = HeavyHitters(longest=3, alphabet=LETTERS, epsilon=2, buckets=4096)
     reports, size = 10_000.0, survey.protocol.size
@@ -166,7 +167,7 @@ def test_a_text_that_collides_in_one_row_is_not_found():
         assert sure == expected
 
 
-def test_texts_of_any_script_and_lists_of_words_are_found():
+def test_texts_of_any_script_and_lists_of_words_are_found() -> None:
     """Each is 20 deviations out."""
     drinks = HeavyHitters(longest=9, epsilon=5)
     given = ["茶"] * 4000 + ["咖啡"] * 3000 + ["café au lait"] * 2000
@@ -178,13 +179,13 @@ def test_texts_of_any_script_and_lists_of_words_are_found():
     assert found == [("i", "am", "here"), ("you", "are"), (OTHER, "are", "not")]
 
 
-def test_collectors_merge_and_keep_their_state(collected):
+def test_collectors_merge_and_keep_their_state(collected: Any) -> None:
     survey = HeavyHitters(longest=4, alphabet=LETTERS, epsilon=4, buckets=4096)
     parts = [survey.reports([text] * 2000) for text in ("tea", "milk")]
     apart = [survey.collector() for _ in parts]
     for collector, part in zip(apart, parts, strict=True):
         collector.add(part)
-    together = Collector.from_bytes(survey, apart[0].to_bytes())
+    together = Collector.from_bytes(survey, apart[0].to_bytes())  # type: ignore[arg-type]
     together.merge(apart[1])
     whole = survey.collector()
     for part in parts:
@@ -193,7 +194,7 @@ def test_collectors_merge_and_keep_their_state(collected):
     assert {"tea", "milk"} <= set(together.estimate().values)
 
 
-def test_reports_are_counted_in_place():
+def test_reports_are_counted_in_place() -> None:
     """Adding one report changes two counters, whatever the size of the tables."""
     collector = WORDS.collector()
     counters = collector.counters
@@ -202,7 +203,7 @@ def test_reports_are_counted_in_place():
     assert counters.sum() == 2
 
 
-def test_texts_can_be_one_of_several_questions_and_are_shuffled():
+def test_texts_can_be_one_of_several_questions_and_are_shuffled() -> None:
     survey = HeavyHitters(longest=4, alphabet=LETTERS, epsilon=4, buckets=4096)
     both = Several({"drink": survey, "age": Mean(between=(0, 99), epsilon=4)})
     again = Survey.from_json(both.to_json())
@@ -214,13 +215,13 @@ def test_texts_can_be_one_of_several_questions_and_are_shuffled():
     assert accounting.epsilon(Shuffler(survey, at_least=1_000_000).event, 1e-8) < 0.07
 
 
-def test_too_few_reports_of_a_length_are_told():
+def test_too_few_reports_of_a_length_are_told() -> None:
     survey = HeavyHitters(longest=8, epsilon=4, buckets=4096)
     with pytest.raises(DataError, match="of each of the lengths"):
         survey.estimate(survey.reports(["tea"] * 40))
 
 
-def test_a_text_too_long_or_a_wrong_value_is_refused_before_anything_is_drawn():
+def test_a_text_too_long_or_a_wrong_value_is_refused_before_anything_is_drawn() -> None:
     with pytest.raises(InvalidParameter, match="too long"):
         HeavyHitters(longest=400, epsilon=1)
     for survey, value in ((WORDS, 3), (WORDS, ["a"]), (WORDS, None), (WORDS, b"a")):
@@ -232,7 +233,7 @@ def test_a_text_too_long_or_a_wrong_value_is_refused_before_anything_is_drawn():
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0, 4.0, 6.0, 8.0])
 @pytest.mark.parametrize("most", [64, 1024, 1 << 18])
-def test_a_table_is_filled_and_nearly_as_good_as_any(most, epsilon):
+def test_a_table_is_filled_and_nearly_as_good_as_any(most: Any, epsilon: float) -> None:
     """Where odds are larger than the side of the table, one of its size has no more to give."""
     table = best_table(most, epsilon)
     assert most / 8 < table.size <= table.cells <= most
@@ -240,7 +241,7 @@ def test_a_table_is_filled_and_nearly_as_good_as_any(most, epsilon):
         assert table.variance <= 1.06 * 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
 
 
-def test_a_declaration_names_the_law_once():
+def test_a_declaration_names_the_law_once() -> None:
     assert len(HeavyHitters(longest=64, epsilon=2).to_json()) < 700
     fields = WORDS.to_dict()
     assert fields["part"] == WORDS.protocol.describe()

@@ -1,6 +1,7 @@
 """Places: the noise has its law, distances are those of the sphere, nothing is told of a place that is refused."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ PARIS = (48.8566, 2.3522)
 DEVIATIONS = 7.0
 
 
-def test_golden_radius_quantiles():
+def test_golden_radius_quantiles() -> None:
     for parameters, expected in golden.rows("geo", "planar Laplace radius quantile"):
         assert radius_quantile(parameters["p"]) == pytest.approx(expected, rel=1e-9)
     for share, expected in ((0.5, 1.678), (0.9, 3.890), (0.95, 4.744), (0.99, 6.638)):
@@ -23,25 +24,25 @@ def test_golden_radius_quantiles():
 
 
 @pytest.fixture(scope="module")
-def radii():
+def radii() -> Any:
     return np.array([math.hypot(*planar_steps(DeviceRandom())) / STEPS for _ in range(8000)])
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
-def test_the_noise_has_the_radius_of_planar_laplace(radii, share):
+def test_the_noise_has_the_radius_of_planar_laplace(radii: Any, share: float) -> None:
     """Seven deviations of a binomial count: false alarm 3e-12; the grid moves the share by less than 0.004."""
     below = np.count_nonzero(radii <= radius_quantile(share)) / len(radii)
     assert abs(below - share) < DEVIATIONS * math.sqrt(share * (1 - share) / len(radii)) + 0.004
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.25])
-def test_the_test_of_radii_can_fail(radii, factor):
+def test_the_test_of_radii_can_fail(radii: Any, factor: float) -> None:
     """The share is off by 20 deviations and more, where 7 and the grid are allowed."""
     below = np.count_nonzero(factor * radii <= radius_quantile(0.5)) / len(radii)
     assert abs(below - 0.5) > DEVIATIONS * math.sqrt(0.25 / len(radii)) + 0.004
 
 
-def test_rings_hold_each_step_once():
+def test_rings_hold_each_step_once() -> None:
     for ring in (0, 1, 2, 5):
 
         class Fixed:
@@ -51,18 +52,18 @@ def test_rings_hold_each_step_once():
         for place in range(max(1, 8 * ring)):
             from mosha.local.protocols import planar
 
-            original = planar.draw_below
-            planar.draw_below = lambda bound, rng, place=place: place
+            original = planar.draw_below  # type: ignore[attr-defined]
+            planar.draw_below = lambda bound, rng, place=place: place  # type: ignore[attr-defined, misc]
             try:
-                steps.add(_draw_on_ring(ring, Fixed()))
+                steps.add(_draw_on_ring(ring, Fixed()))  # type: ignore[arg-type]
             finally:
-                planar.draw_below = original
+                planar.draw_below = original  # type: ignore[attr-defined]
         assert steps == {
             (i, j) for i in range(-ring, ring + 1) for j in range(-ring, ring + 1) if max(abs(i), abs(j)) == ring
         }
 
 
-def test_geometric_steps_and_kept_steps_have_their_law():
+def test_geometric_steps_and_kept_steps_have_their_law() -> None:
     drawn = np.array([_geometric(DeviceRandom()) for _ in range(4000)])
     for point in (50, 256, 700):
         share = math.exp(-point / STEPS)
@@ -72,7 +73,7 @@ def test_geometric_steps_and_kept_steps_have_their_law():
     assert abs(kept - share) < DEVIATIONS * math.sqrt(share * (1 - share) / 3000)
 
 
-def test_distances_in_the_plane_stretch_no_more_than_promised():
+def test_distances_in_the_plane_stretch_no_more_than_promised() -> None:
     rng = np.random.default_rng()
     for centre, within in ((PARIS, 20_000.0), ((0.0, 179.99), 50_000.0), ((-60.0, 10.0), 300_000.0)):
         place = Location(centre, within, 0.01)
@@ -85,7 +86,7 @@ def test_distances_in_the_plane_stretch_no_more_than_promised():
             assert plane * place.epsilon / place.stretch <= place.epsilon * distance(one, other) + 0.012
 
 
-def test_reports_are_as_far_away_as_announced():
+def test_reports_are_as_far_away_as_announced() -> None:
     place = Location.with_level(center=PARIS, radius=20_000, distance=200, level=4)
     assert place.epsilon == pytest.approx(math.log(4) / 200)
     away = np.array([distance(PARIS, place.report(PARIS)) for _ in range(600)])
@@ -93,7 +94,7 @@ def test_reports_are_as_far_away_as_announced():
     assert place.error_radius(0.95) == pytest.approx(684, rel=0.01)
 
 
-def test_a_place_outside_is_moved_to_the_edge():
+def test_a_place_outside_is_moved_to_the_edge() -> None:
     place = Location(PARIS, 1000.0, 10.0)
     edge = place._move_inside((48.0, 3.0))
     assert distance(PARIS, edge) == pytest.approx(1000, rel=1e-6)
@@ -101,7 +102,7 @@ def test_a_place_outside_is_moved_to_the_edge():
     assert distance(edge, place.report((48.0, 3.0))) < 10
 
 
-def test_reports_cross_the_date_line():
+def test_reports_cross_the_date_line() -> None:
     place = Location((0.0, 179.999), 10_000.0, 0.001)
     for _ in range(20):
         latitude, longitude = place.report((0.0, -179.999))
@@ -109,16 +110,16 @@ def test_reports_cross_the_date_line():
         assert distance((latitude, longitude), (0.0, 180.0)) < 60_000
 
 
-def test_a_trajectory_shares_its_epsilon():
+def test_a_trajectory_shares_its_epsilon() -> None:
     place = Location(PARIS, 20_000.0, 0.05)
     assert len(place.trajectory([PARIS] * 5, at_most=3)) == 3
     away = np.mean([distance(PARIS, p) for p in place.trajectory([PARIS] * 60, at_most=60)])
     assert away == pytest.approx(2 * 60 / 0.05, rel=0.75)
     assert place.price(10) == pytest.approx(10 * place.price(1))
-    assert place.measurement.event.epsilon >= 0.05 * 40_000
+    assert place.measurement.event.epsilon >= 0.05 * 40_000  # type: ignore[attr-defined]
 
 
-def test_a_prior_brings_reports_closer_to_the_truth():
+def test_a_prior_brings_reports_closer_to_the_truth() -> None:
     """Two towns: with the map, nearly every report is put back into the right one."""
     place = Location((0.0, 0.0), 10_000.0, 0.002)
     cells = [(0.0, x / 100) for x in range(-9, 10)]
@@ -136,7 +137,7 @@ def test_a_prior_brings_reports_closer_to_the_truth():
 
 
 @pytest.mark.parametrize("place", [(91, 0), (0, 181), (math.nan, 0), "here", None, (1, 2, 3), ("a", "b")])
-def test_what_is_no_place_is_refused_without_telling_it(place):
+def test_what_is_no_place_is_refused_without_telling_it(place: Any) -> None:
     city = Location(PARIS, 1000.0, 0.01)
     with pytest.raises(InvalidParameter, match="nothing was drawn"):
         city.report(place)
@@ -154,18 +155,18 @@ def test_what_is_no_place_is_refused_without_telling_it(place):
         (PARIS, 10, 1e9),
     ],
 )
-def test_regions_that_mean_nothing_are_refused(arguments):
+def test_regions_that_mean_nothing_are_refused(arguments: Any) -> None:
     with pytest.raises(InvalidParameter):
         Location(*arguments)
 
 
-def test_what_is_hidden_can_be_drawn():
+def test_what_is_hidden_can_be_drawn() -> None:
     pytest.importorskip("matplotlib")
     Location(PARIS, 1000.0, 0.01).plot(PARIS)
 
 
 @pytest.mark.parametrize("ring", [1, 300, 5000])
-def test_a_step_whose_word_ties_with_its_chance_is_decided_by_more_digits(ring):
+def test_a_step_whose_word_ties_with_its_chance_is_decided_by_more_digits(ring: int) -> None:
     """The first 64 bits are those of the chance itself, or one unit beside it: far inside the margin of floats."""
     from decimal import Decimal, localcontext
 
@@ -176,10 +177,10 @@ def test_a_step_whose_word_ties_with_its_chance_is_decided_by_more_digits(ring):
     class Scripted:
         secure = True
 
-        def __init__(self, first, rest):
+        def __init__(self, first: Any, rest: Any) -> None:
             self.words, self.rest = iter([first]), rest
 
-        def bytes(self, n):
+        def bytes(self, n: Any) -> Any:
             return next(self.words, self.rest).to_bytes(n, "little")
 
     for first, rest, expected in [

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,11 +14,11 @@ from mosha.local import Device, DeviceRandom, Frequency, Repeated, Survey
 SURVEY = Repeated(["a", "b", "c"], permanent=2.0, epsilon=1.0)
 
 
-def account(path, epsilon=4.0):
+def account(path: Any, epsilon: float = 4.0) -> Any:
     return mosha.Ledger(path).account("phone", unit=mosha.Own(), epsilon=epsilon)
 
 
-def test_one_report_has_exactly_the_law_of_randomized_response_at_epsilon():
+def test_one_report_has_exactly_the_law_of_randomized_response_at_epsilon() -> None:
     others = 2
     first, kept = SURVEY._first.truth, SURVEY.truth_rate
     told = first * kept + (1 - first) * (1 - kept) / others
@@ -24,7 +26,7 @@ def test_one_report_has_exactly_the_law_of_randomized_response_at_epsilon():
     assert 0 < kept < 1
 
 
-def test_a_lifetime_of_reports_costs_one_permanent_answer_across_restarts(tmp_path):
+def test_a_lifetime_of_reports_costs_one_permanent_answer_across_restarts(tmp_path: Path) -> None:
     for _ in range(3):
         purse = account(tmp_path / "phone.db")
         device = Device(account=purse)
@@ -33,13 +35,13 @@ def test_a_lifetime_of_reports_costs_one_permanent_answer_across_restarts(tmp_pa
         assert purse.spent == pytest.approx(2.0)
 
 
-def test_a_repeated_survey_makes_no_report_without_a_device():
+def test_a_repeated_survey_makes_no_report_without_a_device() -> None:
     """Each would be fresh: a year of them would cost 365 times epsilon, and no account would know."""
     with pytest.raises(InvalidParameter, match="Device"):
         SURVEY.report("a")
 
 
-def test_later_values_are_not_read(tmp_path):
+def test_later_values_are_not_read(tmp_path: Path) -> None:
     """Every path reads the permanent answer that the ledger keeps: no report moves with the value that is given later.
 
     A report tells the permanent answer with probability 0.99964 here: 12 others of 200 are below 1e-20. The permanent
@@ -56,7 +58,7 @@ def test_later_values_are_not_read(tmp_path):
     assert purse.spent == pytest.approx(12.0)
 
 
-def test_a_new_period_costs_again_and_the_limit_holds(tmp_path):
+def test_a_new_period_costs_again_and_the_limit_holds(tmp_path: Path) -> None:
     device = Device(account=account(tmp_path / "phone.db"))
     device.report(SURVEY, "a", period="2026")
     device.report(SURVEY, "b", period="2027")
@@ -65,14 +67,14 @@ def test_a_new_period_costs_again_and_the_limit_holds(tmp_path):
     device.report(SURVEY, "c", period="2026")
 
 
-def test_a_value_that_cannot_be_told_costs_nothing(tmp_path):
+def test_a_value_that_cannot_be_told_costs_nothing(tmp_path: Path) -> None:
     purse = account(tmp_path / "phone.db")
     with pytest.raises(InvalidParameter, match="outside the domain"):
         Device(account=purse).report(SURVEY, "zebra")
     assert purse.spent == 0
 
 
-def test_the_collector_estimates_from_one_report_a_device():
+def test_the_collector_estimates_from_one_report_a_device() -> None:
     reports = []
     for value in ["a"] * 3000 + ["b"] * 1000:
         permanent = SURVEY._first.draw(SURVEY._encode(value), DeviceRandom())
@@ -81,19 +83,19 @@ def test_the_collector_estimates_from_one_report_a_device():
     assert abs(shares.raw[0] - 0.75) < 2 * shares.error(1 - 1e-9)[0]
 
 
-def test_bad_declarations_and_devices_are_refused(tmp_path):
+def test_bad_declarations_and_devices_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter):
         Repeated(["a", "b"], permanent=1.0, epsilon=1.0)
     with pytest.raises(InvalidParameter):
         Device(account=mosha.Ledger.memory().account("table", unit=mosha.Row(), epsilon=1.0))
     with pytest.raises(InvalidParameter):
-        Device(account=account(tmp_path / "p.db")).report(Frequency(["a", "b"], epsilon=1.0), "a")
+        Device(account=account(tmp_path / "p.db")).report(Frequency(["a", "b"], epsilon=1.0), "a")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):
         Device(account=account(tmp_path / "p.db")).report(SURVEY, "a", period="")
     assert Survey.from_json(SURVEY.to_json()).id == SURVEY.id
 
 
-def test_the_device_and_its_ledger_load_no_numpy(tmp_path):
+def test_the_device_and_its_ledger_load_no_numpy(tmp_path: Path) -> None:
     script = (
         "import sys, mosha\n"
         f"purse = mosha.Ledger({str(tmp_path / 'phone.db')!r}).account('phone', unit=mosha.Own(), epsilon=4)\n"

@@ -1,6 +1,7 @@
 """The shuffler lets go sorted batches of enough reports; the comparison of models keeps its order."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from mosha.local import Frequency, Mean, Repeated, Shuffler, compare, shuffled_e
 SURVEY = Frequency(["a", "b", "c"], epsilon=1.0, protocol="k-ary")
 
 
-def test_fewer_reports_than_promised_stay_where_they_are():
+def test_fewer_reports_than_promised_stay_where_they_are() -> None:
     shuffler = Shuffler(SURVEY, at_least=100)
     assert shuffler.add([SURVEY.report("a") for _ in range(99)]) == 99
     with pytest.raises(DataError, match="none is lost"):
@@ -24,7 +25,7 @@ def test_fewer_reports_than_promised_stay_where_they_are():
     assert len(shuffler) == 0
 
 
-def test_a_batch_does_not_depend_on_the_order_of_its_reports():
+def test_a_batch_does_not_depend_on_the_order_of_its_reports() -> None:
     batch = SURVEY.reports(["a", "b", "c"] * 50)
     reports = list(batch)
     released = []
@@ -37,7 +38,7 @@ def test_a_batch_does_not_depend_on_the_order_of_its_reports():
     assert SURVEY.collector().add(released[0]) == 150
 
 
-def test_what_is_foreign_or_impossible_is_not_shuffled():
+def test_what_is_foreign_or_impossible_is_not_shuffled() -> None:
     shuffler = Shuffler(SURVEY, at_least=1)
     other = Frequency(["x", "y"], epsilon=3.0)
     assert shuffler.add(other.reports(["x"] * 7)) == 0
@@ -45,25 +46,25 @@ def test_what_is_foreign_or_impossible_is_not_shuffled():
     assert shuffler.rejected == 11
 
 
-def test_a_batch_is_priced_by_its_protocol():
+def test_a_batch_is_priced_by_its_protocol() -> None:
     assert Shuffler(SURVEY, at_least=5000).event == Shuffled(1.0, 5000, categories=3)
     assert shuffled_event(Mean(between=(0, 1), epsilon=2.0), 10) == Shuffled(2.0, 10)
     assert accounting.epsilon(Shuffler(SURVEY, at_least=5000).event, 1e-6) < 0.1
 
 
-def test_batches_that_share_permanent_answers_have_no_price_of_their_own():
+def test_batches_that_share_permanent_answers_have_no_price_of_their_own() -> None:
     shuffler = Shuffler(Repeated(["a", "b"], permanent=2.0, epsilon=1.0), at_least=1000)
     with pytest.raises(InvalidParameter, match="not independent"):
         shuffler.event  # noqa: B018
 
 
-def test_an_event_of_before_categories_reads_back_at_the_general_price():
+def test_an_event_of_before_categories_reads_back_at_the_general_price() -> None:
     old = from_json('{"epsilon": 1.0, "kind": "Shuffled", "mosha": 1, "people": 100}')
     assert old == Shuffled(1.0, 100)
     assert from_json(Shuffled(1.0, 100, categories=7).to_json()) == Shuffled(1.0, 100, categories=7)
 
 
-def test_trust_is_worth_accuracy():
+def test_trust_is_worth_accuracy() -> None:
     comparison = compare(50_000, 8, 1.0)
     central, shuffled, local = comparison.models
     assert central.deviation < shuffled.deviation < local.deviation
@@ -76,7 +77,7 @@ def test_trust_is_worth_accuracy():
     comparison.plot()
 
 
-def test_the_shuffle_model_keeps_the_promise_of_the_comparison():
+def test_the_shuffle_model_keeps_the_promise_of_the_comparison() -> None:
     from mosha.accounting.measures import blanket
 
     model = compare(20_000, 8, 0.5).models[1]
@@ -85,6 +86,6 @@ def test_the_shuffle_model_keeps_the_promise_of_the_comparison():
 
 
 @pytest.mark.parametrize("arguments", [(0, 8, 1.0), (100, 1, 1.0), (100, 8, 0.0), (100, 8, float("nan")), (1, 8, 1.0)])
-def test_comparisons_that_mean_nothing_are_refused(arguments):
+def test_comparisons_that_mean_nothing_are_refused(arguments: Any) -> None:
     with pytest.raises(InvalidParameter):
         compare(*arguments)

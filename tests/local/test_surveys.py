@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,11 +29,11 @@ every_survey = pytest.mark.parametrize(
 )
 
 
-def many(value, count):
+def many(value: Any, count: Any) -> Any:
     return {name: [v] * count for name, v in value.items()} if isinstance(value, dict) else [value] * count
 
 
-def told(estimate):
+def told(estimate: Any) -> Any:
     """All numbers of an estimate."""
     fields = estimate.items() if isinstance(estimate, dict) else vars(estimate).items()
     numbers = {}
@@ -47,7 +48,7 @@ def told(estimate):
 
 
 @every_survey
-def test_a_declaration_survives_json_and_names_the_survey(survey, value):
+def test_a_declaration_survives_json_and_names_the_survey(survey: Any, value: Any) -> None:
     again = Survey.from_json(survey.to_json())
     assert type(again) is type(survey)
     assert again.id == survey.id
@@ -56,7 +57,7 @@ def test_a_declaration_survives_json_and_names_the_survey(survey, value):
 
 
 @every_survey
-def test_a_declaration_whose_odds_are_not_those_of_its_epsilon_is_refused(survey, value):
+def test_a_declaration_whose_odds_are_not_those_of_its_epsilon_is_refused(survey: Any, value: Any) -> None:
     fields = json.loads(survey.to_json())
     for change in ({"epsilon": 5.0}, {"version": 2}, {"survey": "?"}, {"protocol": "?"}, {"mosha": 1}, {"more": 1}):
         with pytest.raises(InvalidParameter):
@@ -67,7 +68,7 @@ def test_a_declaration_whose_odds_are_not_those_of_its_epsilon_is_refused(survey
 
 
 @every_survey
-def test_one_report_is_short_and_of_the_declared_length(survey, value):
+def test_one_report_is_short_and_of_the_declared_length(survey: Any, value: Any) -> None:
     report = survey.report(value)
     assert len(report) == survey.bytes_per_report
     assert report[0] == tag_of(survey.id)
@@ -75,7 +76,7 @@ def test_one_report_is_short_and_of_the_declared_length(survey, value):
 
 
 @every_survey
-def test_same_randomness_same_report_and_price_before_data(survey, value):
+def test_same_randomness_same_report_and_price_before_data(survey: Any, value: Any) -> None:
     measurement = survey.measurement
     assert measurement.unit == Own()
     first, second = (measurement.step(None, value, None, SeededRandom(7))[0] for _ in range(2))
@@ -84,7 +85,7 @@ def test_same_randomness_same_report_and_price_before_data(survey, value):
 
 
 @every_survey
-def test_collectors_merge_and_can_be_stored(survey, value):
+def test_collectors_merge_and_can_be_stored(survey: Any, value: Any) -> None:
     batches = [survey.reports(many(value, 40)) for _ in range(3)]
     whole = survey.collector()
     parts = [survey.collector() for _ in batches]
@@ -104,7 +105,7 @@ def test_collectors_merge_and_can_be_stored(survey, value):
 
 
 @every_survey
-def test_what_is_not_a_report_of_this_survey_is_counted_as_rejected(survey, value):
+def test_what_is_not_a_report_of_this_survey_is_counted_as_rejected(survey: Any, value: Any) -> None:
     other = next(s for s in SURVEYS if tag_of(s.id) != tag_of(survey.id))
     good = survey.report(value)
     foreign = bytes([tag_of(other.id)]) + good[1:]
@@ -115,14 +116,14 @@ def test_what_is_not_a_report_of_this_survey_is_counted_as_rejected(survey, valu
     assert collector.rejected == {"malformed": 5, "foreign": 2, "impossible": 0, "replayed": 0}
 
 
-def test_reports_that_no_device_can_make_are_rejected():
+def test_reports_that_no_device_can_make_are_rejected() -> None:
     for survey in SURVEYS[:3]:
         collector = survey.collector()
         collector.add([bytes([tag_of(survey.id)]) + b"\xff" * survey.randomizer.width])
         assert (collector.accepted, collector.rejected["impossible"]) == (0, 1)
 
 
-def test_a_batch_counts_once():
+def test_a_batch_counts_once() -> None:
     survey = SURVEYS[0]
     batch = survey.reports(["a"] * 50)
     collector = survey.collector()
@@ -134,7 +135,7 @@ def test_a_batch_counts_once():
         again.merge(collector)
 
 
-def test_a_ticket_counts_once_even_after_a_restart():
+def test_a_ticket_counts_once_even_after_a_restart() -> None:
     survey = SURVEYS[0]
     collector = survey.collector()
     reports = [survey.report("a") for _ in range(20)]
@@ -149,7 +150,7 @@ def test_a_ticket_counts_once_even_after_a_restart():
 
 
 @pytest.mark.parametrize("place", [0, 3, 6, 9, 20, 33, 60, -1])
-def test_a_batch_with_a_wrong_byte_is_rejected(place):
+def test_a_batch_with_a_wrong_byte_is_rejected(place: int) -> None:
     survey = SURVEYS[1]
     data = bytearray(survey.reports([5] * 40).to_bytes())
     data[place] ^= 0x11
@@ -160,7 +161,7 @@ def test_a_batch_with_a_wrong_byte_is_rejected(place):
     assert collector.accepted == 3
 
 
-def test_batches_of_another_survey_are_rejected_whole():
+def test_batches_of_another_survey_are_rejected_whole() -> None:
     collector = SURVEYS[0].collector()
     collector.add(SURVEYS[1].reports([1] * 33))
     assert collector.rejected["foreign"] == 33
@@ -174,12 +175,12 @@ def test_batches_of_another_survey_are_rejected_whole():
 
 
 @every_survey
-def test_too_few_reports_are_refused_with_a_reason(survey, value):
+def test_too_few_reports_are_refused_with_a_reason(survey: Any, value: Any) -> None:
     with pytest.raises(DataError, match="at least 30"):
         survey.estimate([survey.report(value) for _ in range(3)])
 
 
-def test_the_memory_of_a_collector_does_not_grow():
+def test_the_memory_of_a_collector_does_not_grow() -> None:
     survey = Frequency(range(1000), epsilon=1.0)
     collector = survey.collector()
     sizes = []
@@ -189,7 +190,7 @@ def test_the_memory_of_a_collector_does_not_grow():
     assert len(set(sizes)) == 1
 
 
-def test_the_bytes_of_version_one_stay_what_they_are():
+def test_the_bytes_of_version_one_stay_what_they_are() -> None:
     """Another implementation reads these."""
     survey = Frequency(["red", "green", "blue"], epsilon=1.0, protocol="k-ary")
     assert survey.to_json() == (
@@ -209,7 +210,7 @@ REPORT = "5401"
 SEAL = "e3ccf092"
 
 
-def test_a_device_loads_no_numpy():
+def test_a_device_loads_no_numpy() -> None:
     script = (
         "import sys, mosha\n"
         "for survey, value in ((mosha.local.Frequency(['a', 'b'], epsilon=1), 'a'),\n"

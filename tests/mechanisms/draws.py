@@ -1,15 +1,17 @@
 """Answers by the thousand."""
 
+from typing import Any
+
 from mosha.noise import secure
 
 
-def answers(measurement, data, count, *, ask=None):
+def answers(measurement: Any, data: Any, count: Any, *, ask: Any = None) -> list[Any]:
     """`count` first answers of independent runs on the same data."""
     rng = secure()
     return [measurement.step(measurement.init(), data, ask, rng)[0] for _ in range(count)]
 
 
-def runs(measurement, data, count):
+def runs(measurement: Any, data: Any, count: Any) -> Any:
     """`count` independent runs, each the tuple of all its answers."""
     rng, found = secure(), []
     for _ in range(count):

@@ -29,7 +29,7 @@ from mosha.mechanisms import (
     top_k,
 )
 
-ROW, REPLACED, PERSON = Row(), Row(neighbors="replace-one"), Person("who", at_most=2)
+ROW, REPLACED, PERSON = Row(), Row(neighbors="replace-one"), Person("who", at_most=2)  # type: ignore[arg-type]
 DELTA = 1e-6
 LETTERS = Histogram(keys=["a", "b", "c"])
 VISITS = (np.array([1, 1, 1, 2, 3]), np.array([5.0, 9.0, 2.0, 7.0, 1.0]))
@@ -46,11 +46,11 @@ class Case:
     neighbor: Any = field(repr=False)
     empty: Any = field(default=(), repr=False)
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return self.name
 
 
-def every_measurement():
+def every_measurement() -> list[Any]:
     numbers, fewer = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0]
     words, other = ["a", "b", "b", "c"], ["a", "b", "c"]
     vectors = np.array([[3.0, 4.0, 0.0], [0.1, 0.2, 0.3]])

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +13,12 @@ from mosha.mechanisms import Sensitivity
 VALUES = [0.0, 1.0, -1.0, 2.5, 10.0, -10.0, 1e9, -1e9, float("nan"), float("inf"), -float("inf"), 0.1, 7.0]
 
 
-def random_person(rng, rows, values):
+def random_person(rng: Any, rows: Any, values: Any) -> list[Any]:
     """At least one row, now and then more than are allowed."""
     return [values[rng.integers(len(values))] for _ in range(rng.integers(1, rows + 3))]
 
 
-def random_neighbors(rng, unit, values=VALUES):
+def random_neighbors(rng: Any, unit: Any, values: Any = VALUES) -> Any:
     """Two data sets that differ in one unit, as `unit` says."""
     rows = unit.at_most
     bounded = isinstance(unit, Person)  # a person may own more rows than are kept; a Row promises that nobody does
@@ -33,13 +35,13 @@ def random_neighbors(rng, unit, values=VALUES):
     return pair if rng.integers(2) else pair[::-1]
 
 
-def flat(names, people, bounded):
+def flat(names: Any, people: Any, bounded: Any) -> Any:
     values = [value for rows in people for value in rows]
     owners = [name for name, rows in zip(names, people, strict=True) for _ in rows]
     return (owners, values) if bounded else values
 
 
-def breaks(statistic, unit, first, second, claimed: Sensitivity):
+def breaks(statistic: Any, unit: Any, first: Any, second: Any, claimed: Sensitivity) -> Any:
     """Whether the two data sets move the statistic further than is claimed."""
     moved = statistic.evaluate(first, unit) - statistic.evaluate(second, unit)
     sizes = [int(x) for x in moved]
@@ -54,13 +56,13 @@ def breaks(statistic, unit, first, second, claimed: Sensitivity):
     )
 
 
-def some_pair_breaks(statistic, unit, claimed, rounds=400, values=VALUES):
+def some_pair_breaks(statistic: Any, unit: Any, claimed: Any, rounds: Any = 400, values: Any = VALUES) -> bool:
     """Whether any of many random neighbors moves the statistic further than is claimed."""
     rng = np.random.default_rng()
-    return any(breaks(statistic, unit, *random_neighbors(rng, unit, values), claimed) for _ in range(rounds))
+    return any(breaks(statistic, unit, *random_neighbors(rng, unit, values), claimed) for _ in range(rounds))  # type: ignore[call-arg]
 
 
-def all_neighbors(unit, values):
+def all_neighbors(unit: Any, values: Any) -> Iterator[Any]:
     """Every pair of data sets in which one unit, with rows out of `values`, is added or replaced beside another one."""
     bounded, other = isinstance(unit, Person), [values[0]]
     owned = [list(rows) for i in range(1, unit.at_most + 1) for rows in itertools.product(values, repeat=i)]
@@ -72,6 +74,6 @@ def all_neighbors(unit, values):
             yield from ((first, flat(["x", "y"], [other, more], bounded)) for more in owned)
 
 
-def any_pair_breaks(statistic, unit, claimed, values):
+def any_pair_breaks(statistic: Any, unit: Any, claimed: Any, values: Any) -> bool:
     """Whether any of all small neighbors moves the statistic further than is claimed."""
-    return any(breaks(statistic, unit, *pair, claimed) for pair in all_neighbors(unit, values))
+    return any(breaks(statistic, unit, *pair, claimed) for pair in all_neighbors(unit, values))  # type: ignore[call-arg]

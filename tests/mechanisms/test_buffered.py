@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ ENCODERS = {
 }
 
 
-def encode_all(encoder, rows):
+def encode_all(encoder: Any, rows: Any) -> Any:
     kept, found = (), []
     for row in rows:
         encoded, kept = encoder.encode(row, kept)
@@ -34,7 +35,7 @@ def encode_all(encoder, rows):
     return np.array(found)
 
 
-def encode_exactly(encoder, rows):
+def encode_exactly(encoder: Any, rows: Any) -> Any:
     """In fractions, without any rounding."""
     buffers, found = [[Fraction(0)] * len(rows[0]) for _ in encoder.poles], []
     for row in rows:
@@ -51,7 +52,7 @@ def encode_exactly(encoder, rows):
 
 
 @pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
-def test_rounding_stays_within_the_doubt(encoder):
+def test_rounding_stays_within_the_doubt(encoder: Any) -> None:
     most, drawn = encoder.largest, np.random.default_rng()
     rows = np.column_stack([
         np.full(120, most),
@@ -72,7 +73,7 @@ def test_rounding_stays_within_the_doubt(encoder):
         assert min(lost) < -1  # there is something to pay for
 
 
-def test_buffers_at_the_largest_sum_stay_within_their_bits():
+def test_buffers_at_the_largest_sum_stay_within_their_bits() -> None:
     encoder = ENCODERS["slow"]
     row = np.array([encoder.largest, -encoder.largest])
     kept = (np.array([1 << 56, -(1 << 56)]),) * 2
@@ -81,7 +82,7 @@ def test_buffers_at_the_largest_sum_stay_within_their_bits():
 
 
 @pytest.mark.parametrize(("steps", "apart"), [(40, 8), (33, 5), (12, 12), (7, 1)])
-def test_one_unit_moves_a_run_by_what_is_charged_and_by_hardly_less(steps, apart):
+def test_one_unit_moves_a_run_by_what_is_charged_and_by_hardly_less(steps: int, apart: int) -> None:
     """All contributions in one direction are the worst there is; a norm that is a thousandth smaller does not hold."""
     encoder, size = BufferedEncoder((SLOW, 1 << 29), (SCALE // 3, SCALE // 4)), 1 << 24
     others = np.random.default_rng().integers(-(1 << 30), 1 << 30, (steps, 2))
@@ -103,7 +104,7 @@ def test_one_unit_moves_a_run_by_what_is_charged_and_by_hardly_less(steps, apart
 
 
 @pytest.mark.parametrize("encoder", [ENCODERS["fast"], ENCODERS["found"]])
-def test_a_decoder_gives_back_what_was_encoded_and_goes_on_from_a_checkpoint(encoder):
+def test_a_decoder_gives_back_what_was_encoded_and_goes_on_from_a_checkpoint(encoder: Any) -> None:
     rows = np.random.default_rng().integers(-1000, 1000, (60, 3))
     decode, found = make_decoder(encoder), []
     for number, encoded in enumerate(encode_all(encoder, rows)):
@@ -115,13 +116,13 @@ def test_a_decoder_gives_back_what_was_encoded_and_goes_on_from_a_checkpoint(enc
     assert np.abs(np.array(found) - rows).max() < 0.1  # what rounding leaves, after the decoder
 
 
-def test_the_error_is_that_of_the_matrix_and_coefficients_are_those_of_the_recursion():
+def test_the_error_is_that_of_the_matrix_and_coefficients_are_those_of_the_recursion() -> None:
     encoder, steps = optimized_buffers(2, 50, 10), 50
     column = encoder.coefficients(steps)
     matrix = sum(np.diag(np.full(steps - j, c), -j) for j, c in enumerate(column))
     sums = np.tril(np.ones((steps, steps))) @ np.linalg.inv(matrix)
     assert encoder.error_of_sums(steps) == pytest.approx(np.linalg.norm(sums) / math.sqrt(steps))
-    pattern = matrix[:, ::10].sum(axis=1)
+    pattern = matrix[:, ::10].sum(axis=1)  # type: ignore[index]
     assert encoder.norm(steps, 10) == pytest.approx(np.linalg.norm(pattern))
     pulse = encode_all(encoder, np.array([[1 << 30]] + [[0]] * (steps - 1)))[:, 0] / (SCALE << 30)
     assert pulse == pytest.approx(column, abs=1e-6)
@@ -129,7 +130,7 @@ def test_the_error_is_that_of_the_matrix_and_coefficients_are_those_of_the_recur
 
 
 @pytest.mark.parametrize(("steps", "apart"), [(200, 20), (500, 500), (400, 40)])
-def test_two_buffers_do_better_than_eight_bands_and_no_worse_than_one(steps, apart):
+def test_two_buffers_do_better_than_eight_bands_and_no_worse_than_one(steps: int, apart: int) -> None:
     times = math.sqrt(-(-steps // apart))
     bands = optimized_encoder(8, steps)
     banded = times * math.hypot(*bands) / SCALE * mean_error(bands, steps)
@@ -139,10 +140,10 @@ def test_two_buffers_do_better_than_eight_bands_and_no_worse_than_one(steps, apa
     assert found[1] <= found[0] * 1.001
 
 
-def test_a_step_of_bands_is_what_it_was():
+def test_a_step_of_bands_is_what_it_was() -> None:
     sums = [np.array([value]) for value in (3, 5, 7)]
     kept = ()
     for number, step in enumerate(sums):
-        encoded, kept = encode_step(encoder(2), step, kept)
+        encoded, kept = encode_step(encoder(2), step, kept)  # type: ignore[assignment]
         assert len(kept) == 1
-        assert encoded[0] == 4096 * step[0] + (2048 * sums[number - 1][0] if number else 0)
+        assert encoded[0] == 4096 * step[0] + (2048 * sums[number - 1][0] if number else 0)  # type: ignore[unreachable]

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,13 +37,13 @@ DRAWN = {
 }
 
 
-def luminance(color):
+def luminance(color: Any) -> float:
     from matplotlib.colors import to_rgba
 
     return float(np.dot(to_rgba(color)[:3], [0.299, 0.587, 0.114]))
 
 
-def list_texts(drawn):
+def list_texts(drawn: Any) -> list[Any]:
     from matplotlib.text import Text
 
     on_images = {id(text) for axes in drawn.axes if axes.images for text in axes.texts}
@@ -50,7 +51,7 @@ def list_texts(drawn):
 
 
 @pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
-def test_every_text_stands_out_on_dark_paper(draw):
+def test_every_text_stands_out_on_dark_paper(draw: Any) -> None:
     drawn = darken(draw())
     assert is_dark(drawn.get_facecolor())
     drawn.canvas.draw()
@@ -58,7 +59,7 @@ def test_every_text_stands_out_on_dark_paper(draw):
     assert darken(drawn) is drawn
 
 
-def test_pictures_follow_a_dark_style_of_matplotlib():
+def test_pictures_follow_a_dark_style_of_matplotlib() -> None:
     import matplotlib as mpl
 
     with mpl.rc_context({"figure.facecolor": "black", "axes.facecolor": "black", "xtick.color": "white"}):
@@ -69,7 +70,9 @@ def test_pictures_follow_a_dark_style_of_matplotlib():
     assert not is_dark(DRAWN["bars"]().get_facecolor())
 
 
-def test_where_no_font_has_chinese_labels_are_numbered_and_never_boxes(monkeypatch, recwarn):
+def test_where_no_font_has_chinese_labels_are_numbered_and_never_boxes(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
     monkeypatch.setattr(figure, "has_chinese_font", lambda: False)
     drawn = draw_groups(
         {"科室": ["内科", "外科"]}, {"n": [3.0, 5.0]}, {"n": [1.0, 1.0]}, notes={"n": ""}, title="就诊", footer="已付"
@@ -82,7 +85,7 @@ def test_where_no_font_has_chinese_labels_are_numbered_and_never_boxes(monkeypat
     assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
 
 
-def test_a_release_draws_itself_with_a_title_a_unit_and_what_was_paid():
+def test_a_release_draws_itself_with_a_title_a_unit_and_what_was_paid() -> None:
     from mosha.mechanisms import Histogram, laplace
 
     asked = laplace(Histogram(keys=["a", "b"]), unit=mosha.Row(), epsilon=1)
@@ -93,14 +96,14 @@ def test_a_release_draws_itself_with_a_title_a_unit_and_what_was_paid():
     assert drawn.get_supxlabel().startswith("Paid epsilon 1 from account a")
 
 
-def test_months_and_years_are_named_without_what_all_of_them_have():
+def test_months_and_years_are_named_without_what_all_of_them_have() -> None:
     drawn = draw_groups(
         {"day": [dt.date(2024, month, 1) for month in (1, 2, 3)]}, {"n": [1.0, 2, 3]}, {"n": [1.0] * 3}, notes={"n": ""}
     )
     assert [label.get_text() for label in drawn.axes[0].get_xticklabels()] == ["2024-01", "2024-02", "2024-03"]
 
 
-def test_quantiles_without_groups_are_intervals_on_one_axis():
+def test_quantiles_without_groups_are_intervals_on_one_axis() -> None:
     account = mosha.Ledger.memory().account("a", unit=mosha.Row(), epsilon=50)
     asked = mosha.protect({"x": [float(10 + i % 30) for i in range(3000)]}, unit=mosha.Row(), account=account)
     drawn = asked.quantiles("x", [0.25, 0.5, 0.75], between=(0, 100)).release(epsilon=40).plot()

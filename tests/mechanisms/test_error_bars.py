@@ -1,6 +1,7 @@
 """An error bar at 90% holds nine times out of ten: not less, and not much more. False alarm of each test: 1e-10."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ CONFIDENCES = [0.5, 0.9, 0.99]
 
 @pytest.mark.parametrize("confidence", CONFIDENCES[:2])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_bars_of_additive_noise_cover_as_often_as_they_say(noise, confidence):
+def test_bars_of_additive_noise_cover_as_often_as_they_say(noise: str, confidence: Any) -> None:
     wide = Histogram(keys=tuple(range(10_000)))
     measurement = laplace(wide, unit=ROW, epsilon=0.05) if noise == "laplace" else gaussian(wide, unit=ROW, rho=0.1)
     (errors,) = answers(measurement, [], 1)
@@ -52,14 +53,14 @@ def test_bars_of_additive_noise_cover_as_often_as_they_say(noise, confidence):
 
 @pytest.mark.parametrize("scale", [0.01, 0.3, 1.0, 7.7, 1000.0, 2.0**40])
 @pytest.mark.parametrize("confidence", [0.01, 0.5, 0.95, 0.999999])
-def test_the_width_of_laplace_noise_is_the_least_that_holds(scale, confidence):
+def test_the_width_of_laplace_noise_is_the_least_that_holds(scale: Any, confidence: float) -> None:
     width = laplace_width(scale, confidence)
     assert laplace_tail(scale, width) <= (1 - confidence) * (1 + 1e-9)
     if 0 < width < 2**30:
         assert laplace_tail(scale, width - 1) > 1 - confidence
 
 
-def test_the_tail_of_laplace_noise_is_the_sum_of_its_probabilities():
+def test_the_tail_of_laplace_noise_is_the_sum_of_its_probabilities() -> None:
     for scale in (0.5, 3.0, 20.0):
         x = np.arange(-4000, 4001)
         p = np.exp(-np.abs(x) / scale)
@@ -70,14 +71,14 @@ def test_the_tail_of_laplace_noise_is_the_sum_of_its_probabilities():
 
 @pytest.mark.parametrize("sigma", [1.5, 10.0, 1024.0])
 @pytest.mark.parametrize("confidence", CONFIDENCES)
-def test_the_width_of_gaussian_noise_holds_and_is_at_most_a_step_too_wide(sigma, confidence):
+def test_the_width_of_gaussian_noise_holds_and_is_at_most_a_step_too_wide(sigma: float, confidence: Any) -> None:
     width, below = gaussian_width(sigma, confidence), gaussian_below(sigma)
     inside = lambda w: float(below(w) - below(-w - 1))
     assert inside(width) >= confidence - 1e-9
     assert width <= 2 or inside(width - 2) < confidence
 
 
-def test_the_tail_of_a_box_agrees_with_a_simulation_and_with_itself():
+def test_the_tail_of_a_box_agrees_with_a_simulation_and_with_itself() -> None:
     rng, n = np.random.default_rng(), 200_000
     r, u, v = rng.gamma(3.0, size=n), rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
     for ratio in (0.0, 1e-6, 0.3, 0.99, 1.0):
@@ -90,7 +91,7 @@ def test_the_tail_of_a_box_agrees_with_a_simulation_and_with_itself():
 
 
 @pytest.mark.parametrize("values", [[4.0, 5.0, 6.0] * 30, [8.0] * 40], ids=["middle", "edge"])
-def test_bars_of_a_mean_cover(values):
+def test_bars_of_a_mean_cover(values: Any) -> None:
     measurement, n = mean(between=(0, 8), unit=ROW, epsilon=1), 1000  # half a bar is missed with probability 1e-16
     drawn = answers(measurement, np.array(values), n)
     truth = {"mean": np.mean(values), "sum": np.sum(values), "count": len(values)}
@@ -106,14 +107,14 @@ def test_bars_of_a_mean_cover(values):
                 assert rejects([(int((relative <= 2.2).sum()), n, confidence)])
 
 
-def test_the_bar_of_a_mean_without_rows_is_the_whole_range():
+def test_the_bar_of_a_mean_without_rows_is_the_whole_range() -> None:
     measurement = mean(between=(0, 8), unit=ROW, epsilon=1)
     assert measurement.forecast(0.95)["mean"] == 8
     assert measurement.error(0.95, {"mean": 4.0, "count": -3.0, "sum": 0.0})["mean"] == 8
 
 
-def test_the_bar_of_a_mean_whose_count_is_public_is_that_of_laplace_noise():
-    unit = Row(neighbors="replace-one")
+def test_the_bar_of_a_mean_whose_count_is_public_is_that_of_laplace_noise() -> None:
+    unit = Row(neighbors="replace-one")  # type: ignore[arg-type]
     measurement = mean(between=(0, 8), unit=unit, epsilon=1, missing="middle")
     values, n = [3.0, 5.0] * 20, 1200  # half a bar is missed with probability below 1e-15
     drawn = answers(measurement, values, n)
@@ -127,7 +128,7 @@ def test_the_bar_of_a_mean_whose_count_is_public_is_that_of_laplace_noise():
 @pytest.mark.parametrize(
     ("factory", "regret"), [(exponential, exponential_regret), (permute_and_flip, permute_and_flip_regret)]
 )
-def test_the_regret_of_a_choice_is_exact_in_the_worst_case(factory, regret):
+def test_the_regret_of_a_choice_is_exact_in_the_worst_case(factory: Any, regret: Any) -> None:
     # the best label is t + 1 above all others, where more than t is forbidden: the worst data there are
     labels, confidence, n = 10, 0.8, 1500
     measurement = factory(Histogram(keys=range(labels)), unit=ROW, epsilon=0.01)
@@ -140,26 +141,26 @@ def test_the_regret_of_a_choice_is_exact_in_the_worst_case(factory, regret):
     assert exponential_regret(labels, confidence) >= permute_and_flip_regret(labels, confidence)
 
 
-def test_the_bars_of_gaps_and_of_top_k_hold():
+def test_the_bars_of_gaps_and_of_top_k_hold() -> None:
     gaps = report_noisy_max(Histogram(keys=["a", "b"]), unit=ROW, epsilon=1)
     signed = [y[0]["gap"] * (1 if y[0]["choice"] == "a" else -1) - 20 for y in answers(gaps, ["a"] * 20, 500)]
-    within = sum(abs(error) <= gaps.error(0.8)[0] for error in signed)
+    within = sum(abs(error) <= gaps.error(0.8)[0] for error in signed)  # type: ignore[call-arg]
     assert not (rejects([(within, 500, 0.8)]) and within < 400)
     best = top_k(Histogram(keys=range(4)), unit=ROW, k=4, epsilon=1)
-    assert best.error(0.9)[-1] == 0  # a single label is left
-    assert (np.diff(best.error(0.9)) <= 0).all()
+    assert best.error(0.9)[-1] == 0  # type: ignore[call-arg]  # a single label is left
+    assert (np.diff(best.error(0.9)) <= 0).all()  # type: ignore[call-arg]
 
 
-def test_the_bar_of_above_threshold_holds_for_all_answers_together():
+def test_the_bar_of_above_threshold_holds_for_all_answers_together() -> None:
     measurement = above_threshold(Count(), unit=ROW, epsilon=1, threshold=100, horizon=10, alarms=1)
-    alpha = measurement.error(0.9)
+    alpha = measurement.error(0.9)  # type: ignore[call-arg]
     below = [1] * math.floor(100 - alpha - 1)
     wrong = sum(any(run) for run in runs(measurement, below, 300))
     assert not (rejects([(wrong, 300, 0.1)]) and wrong > 30)
     assert sum(any(run) for run in runs(measurement, [1] * 99, 100)) > 20  # near the threshold it does go wrong
 
 
-def test_bars_of_the_median():
+def test_bars_of_the_median() -> None:
     median, n = Quantile(at=0.5, between=(0, 8), grid=2.0**-10), 1200
     values = np.linspace(0, 8, 401)
     smooth = smooth_sensitivity(median, unit=ROW, epsilon=2)
@@ -172,12 +173,12 @@ def test_bars_of_the_median():
     assert smooth.error is None
     proposed = propose_test_release(median, unit=ROW, epsilon=4, delta=1e-3, sensitivity=1)
     released = [y for y in answers(proposed, values, n) if y is not None]
-    within = sum(abs(y - truth) <= proposed.error(0.8) for y in released)
+    within = sum(abs(y - truth) <= proposed.error(0.8) for y in released)  # type: ignore[call-arg]
     assert len(released) > n / 2
     assert not rejects([(within, len(released), 0.8)])
 
 
-def test_the_width_of_cauchy_noise_covers():
+def test_the_width_of_cauchy_noise_covers() -> None:
     for scale in (8.0, 100.0):
         x = np.arange(-2_000_000, 2_000_001)
         p = scale * math.tanh(math.pi * scale) / math.pi / (scale**2 + x**2.0)
@@ -186,7 +187,7 @@ def test_the_width_of_cauchy_noise_covers():
             assert p[np.abs(x) <= width].sum() >= confidence - 1e-4  # beyond the last x is less than 1e-4
 
 
-def test_the_people_needed_for_a_key_and_the_share_of_lies():
+def test_the_people_needed_for_a_key_and_the_share_of_lies() -> None:
     keys = partition_selection(unit=ROW, epsilon=1, delta=1e-6)
     assert keys.forecast(0.95) == 16
     assert keys.forecast(0.5) < keys.forecast(0.999)
@@ -195,7 +196,7 @@ def test_the_people_needed_for_a_key_and_the_share_of_lies():
     assert randomized_response(["a", "b"], unit=Own(), epsilon=math.log(3)).forecast(0.9) == pytest.approx(0.25)
 
 
-def test_rounding_to_the_grid_is_below_the_noise():
+def test_rounding_to_the_grid_is_below_the_noise() -> None:
     statistic = ClippedSum(between=(0, 1))
     values = np.full(100_000, 1 / 3)
     assert abs(int(statistic.evaluate(values, ROW)[0]) * statistic.grid - 100_000 / 3) < 1e-3

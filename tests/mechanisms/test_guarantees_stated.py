@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ FACTORIES = [
 
 
 @pytest.mark.parametrize("factory", FACTORIES, ids=lambda factory: factory.__name__)
-def test_every_factory_states_guarantee_units_and_an_example(factory):
+def test_every_factory_states_guarantee_units_and_an_example(factory: Any) -> None:
     text = inspect.getdoc(factory)
     if factory.__name__ == "additive":
         assert "best_noise" in text  # which states them
@@ -29,7 +30,7 @@ def test_every_factory_states_guarantee_units_and_an_example(factory):
     assert ">>>" in text
 
 
-def test_there_are_as_many_factories_as_there_should_be():
+def test_there_are_as_many_factories_as_there_should_be() -> None:
     assert len(FACTORIES) == 13
     for factory in FACTORIES:
         parameters = inspect.signature(factory).parameters
@@ -38,7 +39,7 @@ def test_there_are_as_many_factories_as_there_should_be():
         assert "unit" in parameters
 
 
-def test_every_statistic_states_its_guarantee():
+def test_every_statistic_states_its_guarantee() -> None:
     rooms = [mosha.mechanisms, importlib.import_module("mosha.exact")]
     names = [f"{room.__name__}.{info.name}" for room in rooms for info in pkgutil.iter_modules(room.__path__)]
     for module in map(importlib.import_module, names):

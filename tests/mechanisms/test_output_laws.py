@@ -7,6 +7,7 @@ import itertools
 import math
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,17 +37,17 @@ LETTERS = Histogram(keys=["a", "b", "c"])
 DATA, SCORES = ["a"] * 5 + ["b"] * 4 + ["c"] * 2, [5, 4, 2]
 
 
-def frequencies(drawn, law):
+def frequencies(drawn: Any, law: Any) -> list[Any]:
     counts = Counter(drawn)
     return [(counts[outcome], len(drawn), p) for outcome, p in law.items()]
 
 
-def exponential_law(scores, scale):
+def exponential_law(scores: Any, scale: Any) -> Any:
     weights = [math.exp(score / scale) for score in scores]
     return dict(zip("abc", np.array(weights) / sum(weights), strict=False))
 
 
-def permute_and_flip_law(scores, scale):
+def permute_and_flip_law(scores: Any, scale: Any) -> Any:
     """Every order, every coin."""
     heads = [math.exp((score - max(scores)) / scale) for score in scores]
     law = dict.fromkeys("abc", 0.0)
@@ -59,23 +60,23 @@ def permute_and_flip_law(scores, scale):
 
 
 @pytest.mark.parametrize(("factory", "law"), [(exponential, exponential_law), (permute_and_flip, permute_and_flip_law)])
-@pytest.mark.parametrize(("unit", "span"), [(Row(), 1), (Row(neighbors="replace-one"), 2)])
-def test_a_choice_has_the_probabilities_of_its_scores(factory, law, unit, span):
+@pytest.mark.parametrize(("unit", "span"), [(Row(), 1), (Row(neighbors="replace-one"), 2)])  # type: ignore[arg-type]
+def test_a_choice_has_the_probabilities_of_its_scores(factory: Any, law: Any, unit: Any, span: int) -> None:
     drawn = answers(factory(LETTERS, unit=unit, epsilon=1), DATA, N)
     assert not rejects(frequencies(drawn, law(SCORES, span)))
     assert rejects(frequencies(drawn, law(SCORES, span / 2)))
     assert rejects(frequencies(drawn, law(SCORES, span * 2.5)))
 
 
-def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism():
+def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism() -> None:
     for scores in ([5, 4, 2], [0, 0, 0], [9, 1, 1]):
         loss = [sum((max(scores) - s) * p for s, p in zip(scores, law(scores, 1).values(), strict=True))
                 for law in (permute_and_flip_law, exponential_law)]  # fmt: skip
         assert loss[0] <= loss[1] + 1e-12
 
 
-def test_top_k_is_one_exponential_mechanism_after_the_other():
-    def law(scale):
+def test_top_k_is_one_exponential_mechanism_after_the_other() -> None:
+    def law(scale: Any) -> dict[Any, Any]:
         weight = dict(zip("abc", (math.exp(s / scale) for s in SCORES), strict=True))
         whole = sum(weight.values())
         return {
@@ -88,12 +89,12 @@ def test_top_k_is_one_exponential_mechanism_after_the_other():
     assert rejects(frequencies(drawn, law(2.5)))
 
 
-def test_the_gap_of_the_noisy_max_is_that_of_two_laplace_noises():
+def test_the_gap_of_the_noisy_max_is_that_of_two_laplace_noises() -> None:
     measurement = report_noisy_max(Histogram(keys=["a", "b"]), unit=Row(), epsilon=0.5)
     signed = [row["gap"] * (1 if row["choice"] == "a" else -1) for (row,) in answers(measurement, ["a"] * 3, N)]
 
-    def events(scale):
-        def above(t):  # of the difference of two Laplace noises
+    def events(scale: Any) -> list[Any]:
+        def above(t: Any) -> Any:  # of the difference of two Laplace noises
             tail = math.exp(-abs(t) / scale) * (2 + abs(t) / scale) / 4
             return tail if t >= 0 else 1 - tail
 
@@ -104,7 +105,7 @@ def test_the_gap_of_the_noisy_max_is_that_of_two_laplace_noises():
     assert rejects(events(4.0))
 
 
-def test_the_gaps_of_the_top_two_are_positive_and_add_up():
+def test_the_gaps_of_the_top_two_are_positive_and_add_up() -> None:
     measurement = report_noisy_max(LETTERS, unit=Row(), epsilon=100, top=2)
     for rows in answers(measurement, DATA, 50):
         assert [row["choice"] for row in rows] == ["a", "b"]
@@ -112,7 +113,7 @@ def test_the_gaps_of_the_top_two_are_positive_and_add_up():
         assert abs(rows[0]["gap"] + rows[1]["gap"] - 3) < 2
 
 
-def test_ties_go_to_the_first_label_and_have_a_gap_of_one_step():
+def test_ties_go_to_the_first_label_and_have_a_gap_of_one_step() -> None:
     from mosha.mechanisms.noisy_max import _rank_noisy
 
     assert _rank_noisy([5, 5, 3], 1) == [(0, 1)]
@@ -121,12 +122,12 @@ def test_ties_go_to_the_first_label_and_have_a_gap_of_one_step():
     assert _rank_noisy([3, 5], 1) == [(1, 2)]
 
 
-def test_above_threshold_compares_two_noisy_numbers():
+def test_above_threshold_compares_two_noisy_numbers() -> None:
     # Count is monotone: with one alarm both noises have the scale 2 D / epsilon
     measurement = above_threshold(Count(), unit=Row(), epsilon=1, threshold=5, horizon=1)
     yes = sum(answers(measurement, [1] * 6, N))
 
-    def probability(threshold_scale, answer_scale):
+    def probability(threshold_scale: Any, answer_scale: Any) -> float:
         reach = np.arange(-400, 401)
         answer = np.exp(-np.abs(reach) / answer_scale)
         below = laplace_below(threshold_scale)
@@ -138,18 +139,18 @@ def test_above_threshold_compares_two_noisy_numbers():
     assert rejects([(sum(answers(twin, [1] * 9, N)), N, above_by_four(2, 2))])
 
 
-def above_by_four(threshold_scale, answer_scale):
+def above_by_four(threshold_scale: Any, answer_scale: Any) -> float:
     reach = np.arange(-400, 401)
     answer = np.exp(-np.abs(reach) / answer_scale)
     return float((answer / answer.sum() * laplace_below(threshold_scale)(reach + 4)).sum())
 
 
 @pytest.mark.parametrize(("categories", "epsilon"), [(2, 1.0), (5, 2.0)])
-def test_randomized_response_tells_the_truth_as_often_as_it_says(categories, epsilon):
+def test_randomized_response_tells_the_truth_as_often_as_it_says(categories: int, epsilon: float) -> None:
     labels = list(range(categories))
     drawn = answers(randomized_response(labels, unit=Own(), epsilon=epsilon), 1, N)
 
-    def law(e):
+    def law(e: Any) -> dict[Any, Any]:
         z = math.exp(e) + categories - 1
         return {label: (math.exp(e) if label == 1 else 1) / z for label in labels}
 
@@ -158,14 +159,14 @@ def test_randomized_response_tells_the_truth_as_often_as_it_says(categories, eps
     assert rejects(frequencies(drawn, law(epsilon * 3)))
 
 
-def test_a_value_that_is_no_category_is_answered_uniformly():
+def test_a_value_that_is_no_category_is_answered_uniformly() -> None:
     measurement = randomized_response(["a", "b", "c"], unit=Own(), epsilon=3)
     for odd in (None, "z", np.zeros(3), float("nan")):
         assert not rejects(frequencies(answers(measurement, odd, 1000), dict.fromkeys("abc", 1 / 3)))
 
 
 @pytest.mark.parametrize("people", [5, 13, 14, 16])
-def test_a_key_is_kept_as_often_as_privacy_allows(people):
+def test_a_key_is_kept_as_often_as_privacy_allows(people: int) -> None:
     # 2000 keys with so many people each, in one step
     measurement = partition_selection(unit=Person("who", groups=1), epsilon=1, delta=1e-6)
     keys, n = [f"key {i}" for i in range(2000)], 2000
@@ -179,7 +180,7 @@ def test_a_key_is_kept_as_often_as_privacy_allows(people):
     assert kept == sorted(kept)
 
 
-def test_a_key_that_nobody_has_is_never_kept_and_one_that_many_have_always_is():
+def test_a_key_that_nobody_has_is_never_kept_and_one_that_many_have_always_is() -> None:
     measurement = partition_selection(unit=Row(), epsilon=1, delta=1e-6)
     assert answers(measurement, ["x"] * 1000, 20) == [["x"]] * 20
     assert answers(measurement, [], 20) == [[]] * 20
@@ -187,11 +188,11 @@ def test_a_key_that_nobody_has_is_never_kept_and_one_that_many_have_always_is():
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(9, 2), Fraction(10**6, 3)])
-def test_discrete_cauchy_has_its_law(scale):
+def test_discrete_cauchy_has_its_law(scale: Any) -> None:
     s, rng = float(scale), secure()
     samples = np.array([discrete_cauchy(scale, rng=rng) for _ in range(3000)])
 
-    def events(s):
+    def events(s: Any) -> list[Any]:
         reach = max(60, min(40_000_000, int(400 * s)))
         if s < 1000:
             x = np.arange(-reach, reach + 1)
@@ -207,7 +208,7 @@ def test_discrete_cauchy_has_its_law(scale):
     assert rejects(events(s / 2.2))
 
 
-def test_a_coin_with_a_rational_bias():
+def test_a_coin_with_a_rational_bias() -> None:
     rng = secure()
     assert not rejects([(sum(flip_coin(1, 3, rng) for _ in range(N)), N, 1 / 3)])
     assert rejects([(sum(flip_coin(1, 3, rng) for _ in range(N)), N, 0.5)])
@@ -219,21 +220,21 @@ class Words:
 
     secure = False
 
-    def __init__(self, *words):
+    def __init__(self, *words: Any) -> None:
         self.words, self.rest = list(words), SeededRandom(1)
 
-    def bytes(self, n):
+    def bytes(self, n: Any) -> Any:
         return self.words.pop(0).to_bytes(n, "little") if self.words else self.rest.bytes(n)
 
 
-def test_a_coin_that_ties_on_64_bits_looks_at_more():
+def test_a_coin_that_ties_on_64_bits_looks_at_more() -> None:
     third = (1 << 64) // 3
     assert flip_coin(1, 3, Words(third, third - 1))
     assert not flip_coin(1, 3, Words(third, third + 1))
     assert not flip_coin(1, 2, Words(1 << 63))  # exactly one half: not below it
 
 
-def test_the_tail_of_cauchy_noise_draws_more_bits_where_the_floor_is_open():
+def test_the_tail_of_cauchy_noise_draws_more_bits_where_the_floor_is_open() -> None:
     from mosha.noise.cauchy import _draw_beyond
 
     assert 1 << 64 < _draw_beyond(1, Words(0, 1 << 63)) <= (1 << 65) + 1  # the first 64 bits of U are all zero
@@ -242,7 +243,7 @@ def test_the_tail_of_cauchy_noise_draws_more_bits_where_the_floor_is_open():
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7), Fraction(2**40)])
-def test_unbounded_laplace_has_its_law(scale):
+def test_unbounded_laplace_has_its_law(scale: Any) -> None:
     samples = unbounded_laplace(scale, 20_000, rng=secure())
     events = lambda s: quantile_events(samples, laplace_below(s), s)
     assert not rejects(events(float(scale)))
@@ -250,7 +251,7 @@ def test_unbounded_laplace_has_its_law(scale):
     assert rejects(events(float(scale) / 1.3))
 
 
-def test_unbounded_laplace_goes_on_where_64_bits_end(monkeypatch):
+def test_unbounded_laplace_goes_on_where_64_bits_end(monkeypatch: pytest.MonkeyPatch) -> None:
     heads = iter(
         [np.array([[True, False], [False, False]]), np.array([[True, True], [False, False]]), np.zeros((2, 2), bool)]
     )
@@ -260,7 +261,7 @@ def test_unbounded_laplace_goes_on_where_64_bits_end(monkeypatch):
     assert abs(second) < 1000
 
 
-def test_a_mean_has_the_error_of_the_box_and_not_of_a_split_budget():
+def test_a_mean_has_the_error_of_the_box_and_not_of_a_split_budget() -> None:
     # 1000 ages around 40 in [0, 100]: the box predicts 100 / 1000 * sqrt(1 + 0.2^2) = 0.10198, two Laplace
     # releases 0.1442. The root mean square of 8000 has a relative deviation of 1.05%: 8% is 7.6 of them.
     ages, n = np.array([39.0, 40.0, 41.0, 40.0] * 250), 8000
@@ -272,14 +273,14 @@ def test_a_mean_has_the_error_of_the_box_and_not_of_a_split_budget():
     assert found < 0.8 * 0.1442
 
 
-def test_sum_and_count_of_a_mean_are_noised_like_a_box():
+def test_sum_and_count_of_a_mean_are_noised_like_a_box() -> None:
     # given the box, the count is uniform in it: tails e^-t (1 + t/2), in units of 1 / epsilon
     draws = 5000  # scales 30% off are missed with probability below 1e-15
     noise = np.array(
         [answer["count"] - 3 for answer in answers(mean(between=(0, 8), unit=Row(), epsilon=0.5), [1, 2, 3], draws)]
     )
 
-    def events(scale):
+    def events(scale: Any) -> list[Any]:
         return [
             (int((np.abs(noise) > t * 2).sum()), draws, math.exp(-t / scale) * (1 + t / scale / 2))
             for t in (0.5, 1, 2, 4, 6)

@@ -1,6 +1,7 @@
 """From accuracy to epsilon and back."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ LETTERS = Histogram(keys=["a", "b", "c", "d"])
 
 @pytest.mark.parametrize("deviation", [0.05, 0.5, 1.0, 10.0, 1e6])
 @pytest.mark.parametrize("sensitivity", [1.0, 100.0])
-def test_the_least_epsilon_for_a_standard_deviation(deviation, sensitivity):
+def test_the_least_epsilon_for_a_standard_deviation(deviation: float, sensitivity: float) -> None:
     epsilon = planning.laplace_epsilon(sensitivity, standard_deviation=deviation)
     assert planning.laplace_deviation(sensitivity, epsilon) <= deviation
     assert planning.laplace_deviation(sensitivity, epsilon * (1 - 1e-6)) > deviation
@@ -43,7 +44,7 @@ def test_the_least_epsilon_for_a_standard_deviation(deviation, sensitivity):
 
 @pytest.mark.parametrize("within", [0.5, 1.0, 100.0, 12345.6])
 @pytest.mark.parametrize("confidence", [0.5, 0.99, 0.999999])
-def test_the_least_epsilon_for_a_width(within, confidence):
+def test_the_least_epsilon_for_a_width(within: float, confidence: float) -> None:
     epsilon = planning.laplace_epsilon(3, within=within, confidence=confidence)
     assert planning.laplace_exceeds(3, epsilon, within) <= 1 - confidence
     assert planning.laplace_exceeds(3, epsilon * (1 - 1e-6), within) > 1 - confidence
@@ -52,18 +53,18 @@ def test_the_least_epsilon_for_a_width(within, confidence):
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
 @pytest.mark.parametrize("accuracy", [{"standard_deviation": 7.0}, {"within": 7.0, "confidence": 0.99}], ids=str)
-def test_the_gaussian_of_a_plan_is_as_accurate_as_planned_and_hardly_more(delta, accuracy):
+def test_the_gaussian_of_a_plan_is_as_accurate_as_planned_and_hardly_more(delta: float, accuracy: Any) -> None:
     statistic = ClippedSum(between=(0, 10))
     epsilon = planning.gaussian_epsilon(10, delta=delta, **accuracy)
     reached = gaussian(statistic, unit=ROW, epsilon=epsilon, delta=delta).error
     least = gaussian(statistic, unit=ROW, epsilon=epsilon * 0.99, delta=delta).error
     if "within" in accuracy:
-        assert reached(0.99) <= 7.0 < least(0.99)
+        assert reached(0.99) <= 7.0 < least(0.99)  # type: ignore[call-arg]
     else:
-        assert reached.standard_deviation <= 7.0 < least.standard_deviation
+        assert reached.standard_deviation <= 7.0 < least.standard_deviation  # type: ignore[attr-defined]
 
 
-def test_error_and_epsilon_turn_each_other_around():
+def test_error_and_epsilon_turn_each_other_around() -> None:
     for epsilon in (0.1, 1.0, 3.0):
         deviation = planning.gaussian_deviation(2, epsilon, 1e-6)
         assert planning.gaussian_epsilon(2, delta=1e-6, standard_deviation=deviation) == pytest.approx(
@@ -75,7 +76,7 @@ def test_error_and_epsilon_turn_each_other_around():
         )
 
 
-def test_a_finer_grid_tends_to_the_continuous_law():
+def test_a_finer_grid_tends_to_the_continuous_law() -> None:
     fine = planning.laplace_epsilon(1, standard_deviation=10, grid=2.0**-30)
     assert fine == pytest.approx(math.sqrt(2) / 10, rel=1e-9)
     assert planning.laplace_within(1, 0.5, 0.95, grid=2.0**-30) == pytest.approx(-math.log(0.05) / 0.5, rel=1e-6)
@@ -98,20 +99,20 @@ PLANS = {
 
 
 @pytest.mark.parametrize("factory", PLANS.values(), ids=PLANS.keys())
-def test_a_plan_is_the_least_epsilon_that_is_enough(factory):
+def test_a_plan_is_the_least_epsilon_that_is_enough(factory: Any) -> None:
     width = lambda e: float(np.max(factory(e).forecast(0.95)))
     epsilon = planning.plan(factory, within=40, confidence=0.95)
     assert width(epsilon) <= 40 < width(epsilon * (1 - 1e-5))
 
 
 @pytest.mark.parametrize("name", ["laplace", "laplace histogram", "gaussian"])
-def test_a_plan_for_a_standard_deviation(name):
+def test_a_plan_for_a_standard_deviation(name: str) -> None:
     epsilon = planning.plan(PLANS[name], standard_deviation=10)
-    assert PLANS[name](epsilon).error.standard_deviation <= 10
-    assert PLANS[name](epsilon * (1 - 1e-5)).error.standard_deviation > 10
+    assert PLANS[name](epsilon).error.standard_deviation <= 10  # type: ignore[attr-defined]
+    assert PLANS[name](epsilon * (1 - 1e-5)).error.standard_deviation > 10  # type: ignore[attr-defined]
 
 
-def test_five_percent_of_a_mean_with_95_percent_confidence():
+def test_five_percent_of_a_mean_with_95_percent_confidence() -> None:
     ages = lambda e: mean(between=(0, 100), unit=ROW, epsilon=e)
     guess = {"mean": 40.0, "count": 10_000.0, "sum": 400_000.0}
     epsilon = planning.plan(ages, within=0.05 * 40, confidence=0.95, like=guess, part="mean")
@@ -120,7 +121,7 @@ def test_five_percent_of_a_mean_with_95_percent_confidence():
         planning.plan(ages, within=2, confidence=0.95, like=guess)
 
 
-def test_a_plan_for_lies_and_for_public_data_like_the_private_ones():
+def test_a_plan_for_lies_and_for_public_data_like_the_private_ones() -> None:
     lies = lambda e: randomized_response(["a", "b"], unit=Own(), epsilon=e)
     epsilon = planning.plan(lies, within=0.25, confidence=0.5)
     assert epsilon == pytest.approx(math.log(3), rel=1e-5)
@@ -134,7 +135,7 @@ def test_a_plan_for_lies_and_for_public_data_like_the_private_ones():
     {"within": -1, "confidence": 0.9}, {"within": 1, "confidence": 1}, {"within": 1, "confidence": 0},
     {"standard_deviation": float("nan")}, {"within": "wide", "confidence": 0.9},
 ], ids=str)  # fmt: skip
-def test_an_accuracy_that_is_none_is_refused(accuracy):
+def test_an_accuracy_that_is_none_is_refused(accuracy: Any) -> None:
     for ask in (
         lambda: planning.laplace_epsilon(1, **accuracy),
         lambda: planning.gaussian_epsilon(1, delta=1e-6, **accuracy),
@@ -144,7 +145,7 @@ def test_an_accuracy_that_is_none_is_refused(accuracy):
             ask()
 
 
-def test_an_accuracy_that_cannot_be_had_is_refused():
+def test_an_accuracy_that_cannot_be_had_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="cannot be reached"):
         planning.plan(PLANS["report_noisy_max"], within=1e-12, confidence=0.95)
     with pytest.raises(InvalidParameter, match="depends on the data"):
@@ -157,6 +158,6 @@ def test_an_accuracy_that_cannot_be_had_is_refused():
         planning.plan(PLANS["exponential"], standard_deviation=1)
 
 
-def test_nothing_about_a_plan_needs_data():
+def test_nothing_about_a_plan_needs_data() -> None:
     assert laplace_tail(1.0, 0) == pytest.approx(2 * math.exp(-1) / (1 + math.exp(-1)))
     assert planning.laplace_exceeds(1, 1, 0) == pytest.approx(laplace_tail(1.0, 0))

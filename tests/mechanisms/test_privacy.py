@@ -38,14 +38,14 @@ from mosha.noise import secure
 from tests.mechanisms.draws import answers, runs
 
 RUNS, DELTA = 700, 1e-6
-ROW, REPLACED = Row(), Row(neighbors="replace-one")
+ROW, REPLACED = Row(), Row(neighbors="replace-one")  # type: ignore[arg-type]
 MANY = Histogram(keys=["a", *range(19)])
 TWO = Histogram(keys=["a", "b"])
 MEDIAN = Quantile(at=0.5, between=(0, 8))
 TOTAL = ClippedSum(between=(0, 8))
 
 
-def refutes(first, second, trials, epsilon, delta=0.0, alarm=1e-9):
+def refutes(first: Any, second: Any, trials: Any, epsilon: Any, delta: float = 0.0, alarm: float = 1e-9) -> bool:
     """Whether an outcome seen `first` and `second` times in `trials` on two neighbors refutes (epsilon, delta)."""
     share = alarm / 8  # four inequalities, two bounds each
     for often, seldom in ((first, second), (second, first)):
@@ -69,7 +69,7 @@ class Attack:
     cheat: float = 4.0
     runs: int = RUNS
 
-    def counts(self, epsilon):
+    def counts(self, epsilon: Any) -> list[Any]:
         measurement = self.make(epsilon)
         outcome, data, neighbor = self.outcome, self.data, self.neighbor
         if callable(data):
@@ -77,10 +77,10 @@ class Attack:
         return [sum(map(bool, map(outcome, answers(measurement, d, self.runs)))) for d in (data, neighbor)]
 
 
-def crowd(extra):
+def crowd(extra: Any) -> Any:
     """As many people as make the key 'y' likely to be kept, but not sure; and `extra` more."""
 
-    def data(epsilon):
+    def data(epsilon: Any) -> tuple[Any, ...]:
         table = keeping_probabilities(epsilon, DELTA)
         people = next(n for n, p in enumerate(table) if p >= 0.3 * 2**128) - 1 + extra
         return list(range(people)), ["y"] * people
@@ -88,7 +88,7 @@ def crowd(extra):
     return data
 
 
-def dense(fewer):
+def dense(fewer: Any) -> Any:
     """As many equal values as pass the test of the proposed sensitivity about half the time; and some fewer."""
     return lambda epsilon: [4.0] * (2 * passing_level(epsilon / 2, DELTA) - fewer)
 
@@ -213,60 +213,60 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_an_attack_finds_no_more_than_was_paid_for(attack):
-    assert not refutes(*attack.counts(1.0), attack.runs, 1.0, DELTA)
+def test_an_attack_finds_no_more_than_was_paid_for(attack: Any) -> None:
+    assert not refutes(*attack.counts(1.0), attack.runs, 1.0, DELTA)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_the_attack_notices_a_mechanism_that_is_sold_too_cheaply(attack):
-    assert refutes(*attack.counts(attack.cheat), attack.runs, 1.0, DELTA)
+def test_the_attack_notices_a_mechanism_that_is_sold_too_cheaply(attack: Any) -> None:
+    assert refutes(*attack.counts(attack.cheat), attack.runs, 1.0, DELTA)  # type: ignore[call-arg]
 
 
-def test_gaussian_noise_keeps_its_curve_and_a_third_of_it_does_not():
+def test_gaussian_noise_keeps_its_curve_and_a_third_of_it_does_not() -> None:
     outcome = lambda y: y >= 0.5
     for mu, broken in ((1.0, False), (3.0, True)):
         counts = [sum(map(outcome, answers(gaussian(Count(), unit=ROW, mu=mu), d, RUNS))) for d in ([1], [])]
-        assert refutes(*counts, RUNS, 0.2, normal.delta(1.0, 0.2)) is broken
+        assert refutes(*counts, RUNS, 0.2, normal.delta(1.0, 0.2)) is broken  # type: ignore[call-arg]
 
 
 class HalfCount(Count):
     """A mistake: rows of one person are counted twice, the sensitivity only once."""
 
-    def sensitivity(self, unit):
+    def sensitivity(self, unit: Any) -> Any:
         return Count().sensitivity(Row())
 
 
-def test_half_the_sensitivity_is_noticed():
+def test_half_the_sensitivity_is_noticed() -> None:
     person = Person("who", at_most=3)
     counts = [
         sum(y >= 3 for y in answers(laplace(HalfCount(), unit=person, epsilon=1), d, RUNS))
         for d in (([1, 1, 1], [0, 0, 0]), ([], []))
     ]
-    assert refutes(*counts, RUNS, 1.0)
+    assert refutes(*counts, RUNS, 1.0)  # type: ignore[call-arg]
 
 
 class LocalOnly(Quantile):
     """A mistake: noise for the sensitivity at the data at hand, not smoothed."""
 
-    def evaluate_with_reaches(self, data, unit):
+    def evaluate_with_reaches(self, data: Any, unit: Any) -> tuple[Any, ...]:
         exact, reaches = super().evaluate_with_reaches(data, unit)
         return exact, reaches[:1]
 
 
-def test_noise_for_the_local_sensitivity_alone_is_noticed():
+def test_noise_for_the_local_sensitivity_alone_is_noticed() -> None:
     measurement = smooth_sensitivity(LocalOnly(at=0.5, between=(0, 8)), unit=ROW, epsilon=1)
     counts = [sum(abs(y - 4) < 0.01 for y in answers(measurement, d, RUNS)) for d in ([4, 4, 4], [4, 4])]
-    assert refutes(*counts, RUNS, 1.0)
+    assert refutes(*counts, RUNS, 1.0)  # type: ignore[call-arg]
 
 
 SIGNED, ASKS, YES = ClippedSum(between=(-1, 1), grid=1), 40, 12
 """Half of the questions move up with the unit, half of them down: what one shared threshold cannot hide."""
 
 
-def test_a_sparse_vector_whose_noise_forgets_the_number_of_alarms_is_noticed():
+def test_a_sparse_vector_whose_noise_forgets_the_number_of_alarms_is_noticed() -> None:
     rng, trials = np.random.default_rng(), 20_000
 
-    def count(moved, answer_scale):
+    def count(moved: Any, answer_scale: Any) -> int:
         shift = rng.laplace(scale=1 / 0.386, size=(trials, 1))
         up, down = (rng.laplace(scale=answer_scale, size=(trials, ASKS)) + move >= shift for move in (moved, -moved))
         return int((up.sum(axis=1) - down.sum(axis=1) > YES // 2).sum())
@@ -276,12 +276,12 @@ def test_a_sparse_vector_whose_noise_forgets_the_number_of_alarms_is_noticed():
     assert not refutes(count(1, correct), count(0, correct), trials, 1.0)
 
 
-def test_the_sparse_vector_that_is_sold_keeps_its_price_on_such_questions():
+def test_the_sparse_vector_that_is_sold_keeps_its_price_on_such_questions() -> None:
     up, down = ClippedSum(between=(-1, 1), grid=1, column="up"), ClippedSum(between=(-1, 1), grid=1, column="down")
     measurement = above_threshold(up, unit=ROW, epsilon=1, threshold=0, horizon=20, alarms=20)
     rng, trials = secure(), 100
 
-    def count(data):
+    def count(data: Any) -> Any:
         found = 0
         for _ in range(trials):
             state, balance = measurement.init(), 0
@@ -294,7 +294,7 @@ def test_the_sparse_vector_that_is_sold_keeps_its_price_on_such_questions():
     assert not refutes(count({"up": [1], "down": [-1]}), count({"up": [], "down": []}), trials, 1.0)
 
 
-def test_all_answers_of_a_run_together_keep_the_price():
+def test_all_answers_of_a_run_together_keep_the_price() -> None:
     measurement = above_threshold(Count(), unit=ROW, epsilon=1, threshold=1, horizon=4, alarms=4)
     counts = [sum(run == (True,) * 4 for run in runs(measurement, d, 400)) for d in ([1], [])]
-    assert not refutes(*counts, 400, 1.0)
+    assert not refutes(*counts, 400, 1.0)  # type: ignore[call-arg]

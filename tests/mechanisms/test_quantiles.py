@@ -1,6 +1,7 @@
 """Local sensitivities hold on all neighbors; smooth bounds are smooth; proposals are tested."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from mosha.noise import secure
 from tests.mechanisms.neighbors import random_neighbors
 
 UNITS = [
-    make(neighbors=neighbors, at_most=rows)
+    make(neighbors=neighbors, at_most=rows)  # type: ignore[arg-type]
     for make in (Row, lambda **limits: Person("who", **limits))
     for neighbors in ("add-remove", "replace-one")
     for rows in (1, 2, 3)
@@ -23,7 +24,7 @@ UNIT = Quantile(at=0.5, between=(0, 1))
 VALUES = [0.0, 1.0, 2.0, 5.0, 8.0, -3.0, 99.0, float("nan")]
 
 
-def violated(statistic, unit, first, second):
+def violated(statistic: Any, unit: Any, first: Any, second: Any) -> Any:
     f, reach = statistic.evaluate_with_reaches(first, unit)
     g, other = statistic.evaluate_with_reaches(second, unit)
     if abs(f - g) > min(reach[0], other[0]):
@@ -35,7 +36,7 @@ def violated(statistic, unit, first, second):
 
 @pytest.mark.parametrize("at", [0.01, 0.25, 0.5, 0.9, 1 - 2.0**-53])
 @pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{type(u).__name__}-{u.neighbors}-{u.at_most}")
-def test_a_quantile_moves_no_further_than_its_local_sensitivity(at, unit):
+def test_a_quantile_moves_no_further_than_its_local_sensitivity(at: Any, unit: Any) -> None:
     statistic, rng = Quantile(at=at, between=(0, 8), grid=1), np.random.default_rng()
     for _ in range(40):
         assert not violated(statistic, unit, *random_neighbors(rng, unit, VALUES))
@@ -44,18 +45,18 @@ def test_a_quantile_moves_no_further_than_its_local_sensitivity(at, unit):
 class TooNear(Quantile):
     """A mistake: the reach of rank r is taken from r itself, one row short."""
 
-    def evaluate_with_reaches(self, data, unit):
+    def evaluate_with_reaches(self, data: Any, unit: Any) -> tuple[Any, ...]:
         exact, reaches = super().evaluate_with_reaches(data, unit)
         return exact, np.concatenate([[0], reaches])
 
 
-def test_a_reach_that_is_one_row_short_is_caught():
+def test_a_reach_that_is_one_row_short_is_caught() -> None:
     statistic, rng = TooNear(at=0.5, between=(0, 8), grid=1), np.random.default_rng()
     assert any(violated(statistic, Row(), *random_neighbors(rng, Row(), VALUES)) for _ in range(400))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 11, 1000])
-def test_a_quantile_is_the_one_of_the_textbook(size):
+def test_a_quantile_is_the_one_of_the_textbook(size: int) -> None:
     values = np.random.default_rng().uniform(0, 8, size)
     for at in (0.1, 0.5, 0.9):
         statistic = Quantile(at=at, between=(0, 8))
@@ -66,7 +67,7 @@ def test_a_quantile_is_the_one_of_the_textbook(size):
         assert (np.diff(reaches) >= 0).all()
 
 
-def test_a_narrow_range_far_from_zero_keeps_its_resolution():
+def test_a_narrow_range_far_from_zero_keeps_its_resolution() -> None:
     statistic = Quantile(at=0.5, between=(1e15, 1e15 + 1))
     assert statistic.width >= 2**27
     assert statistic.offset + statistic.grid * statistic.evaluate_with_reaches([1e15 + 0.5] * 9, Row())[0] == 1e15 + 0.5
@@ -74,7 +75,7 @@ def test_a_narrow_range_far_from_zero_keeps_its_resolution():
 
 @pytest.mark.parametrize("decay", [0.01, 0.5, 3.0])
 @pytest.mark.parametrize("unit", UNITS[:6], ids=repr)
-def test_the_smooth_bound_is_smooth_and_bounds(decay, unit):
+def test_the_smooth_bound_is_smooth_and_bounds(decay: float, unit: Any) -> None:
     statistic, rng = Quantile(at=0.5, between=(0, 8)), np.random.default_rng()
     for _ in range(60):
         (f, a), (g, b) = (statistic.evaluate_with_reaches(d, unit) for d in random_neighbors(rng, unit, VALUES))
@@ -83,11 +84,11 @@ def test_the_smooth_bound_is_smooth_and_bounds(decay, unit):
         assert max(first, second) <= min(first, second) * math.exp(decay) * (1 + 1e-12)
 
 
-def test_the_smooth_bound_is_the_largest_of_the_decayed_reaches():
+def test_the_smooth_bound_is_the_largest_of_the_decayed_reaches() -> None:
     assert smooth_bound(np.array([0, 4, 8]), math.log(2)) == pytest.approx(2.0)
 
 
-def test_dense_data_have_little_noise_and_sparse_data_much():
+def test_dense_data_have_little_noise_and_sparse_data_much() -> None:
     dense = np.full(1001, 3.0)
     sparse = [0.0, 8.0]
     measurement, rng = smooth_sensitivity(Quantile(at=0.5, between=(0, 8)), unit=Row(), epsilon=1), secure()
@@ -97,7 +98,7 @@ def test_dense_data_have_little_noise_and_sparse_data_much():
     assert sum(y in {0.0, 8.0} for y in far) > 100  # most of the noise leaves the range
 
 
-def test_a_proposal_passes_on_dense_data_and_fails_on_sparse_data():
+def test_a_proposal_passes_on_dense_data_and_fails_on_sparse_data() -> None:
     median, rng = Quantile(at=0.5, between=(0, 8)), secure()
     measurement = propose_test_release(median, unit=Row(), epsilon=4, delta=1e-12, sensitivity=1)  # a wrong pass: 1e-12
     assert all(measurement.step(None, [3.0] * 301, None, rng)[0] is not None for _ in range(50))
@@ -107,7 +108,7 @@ def test_a_proposal_passes_on_dense_data_and_fails_on_sparse_data():
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 40.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-3, 0.4])
-def test_the_level_lets_wrong_proposals_pass_with_probability_delta_at_most(epsilon, delta):
+def test_the_level_lets_wrong_proposals_pass_with_probability_delta_at_most(epsilon: float, delta: float) -> None:
     level, q = passing_level(epsilon, delta), math.exp(-epsilon)
     assert q**level / (1 + q) <= delta
     assert level == 1 or q ** (level - 2) / (1 + q) > delta
@@ -120,7 +121,7 @@ def test_the_level_lets_wrong_proposals_pass_with_probability_delta_at_most(epsi
     lambda: Quantile(at=0.5, between=(0, 1), grid=4),
     lambda: Quantile(at=0.5, between=(0, 1), grid=2.0**-45),
     lambda: smooth_sensitivity(Count(), unit=Row(), epsilon=1),
-    lambda: smooth_sensitivity(Quantile, unit=Row(), epsilon=1),
+    lambda: smooth_sensitivity(Quantile, unit=Row(), epsilon=1),  # type: ignore[arg-type]
     lambda: smooth_sensitivity(Quantile(at=0.5, between=(0, 1)), unit=None, epsilon=1),
     lambda: smooth_sensitivity(Quantile(at=0.5, between=(0, 1)), unit=Person("who"), epsilon=1),
     lambda: smooth_sensitivity(Quantile(at=0.5, between=(0, 1)), unit=Row(), epsilon=1e-9),
@@ -131,11 +132,11 @@ def test_the_level_lets_wrong_proposals_pass_with_probability_delta_at_most(epsi
     lambda: propose_test_release(UNIT, unit=Row(), epsilon=1, delta=0.1, sensitivity=1e-20),
     lambda: propose_test_release(UNIT, unit=Row(), epsilon=1e-12, delta=0.1, sensitivity=0.5),
 ], ids=lambda make: None)  # fmt: skip
-def test_bad_declarations_are_refused(make):
+def test_bad_declarations_are_refused(make: Any) -> None:
     with pytest.raises(InvalidParameter):
         make()
 
 
-def test_a_quantile_is_a_local_statistic():
+def test_a_quantile_is_a_local_statistic() -> None:
     assert isinstance(Quantile(at=0.5, between=(0, 1)), LocalStatistic)
     assert not isinstance(Count(), LocalStatistic)

@@ -1,5 +1,7 @@
 """A key finds the answer to its own question, and to no other one of the same price."""
 
+from typing import Any
+
 import pytest
 
 import mosha
@@ -80,7 +82,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_another_question_under_the_same_key_is_refused_and_nothing_is_spent(name):
+def test_another_question_under_the_same_key_is_refused_and_nothing_is_spent(name: Any) -> None:
     first, second = PAIRS[name]
     account = mosha.Ledger.memory().account("test", unit=first().unit, epsilon=500, delta=1e-3)
     account.open(first(), key="monday")
@@ -92,7 +94,7 @@ def test_another_question_under_the_same_key_is_refused_and_nothing_is_spent(nam
 
 
 @pytest.mark.parametrize("case", every_measurement(), ids=str)
-def test_every_measurement_says_what_it_asks(case):
+def test_every_measurement_says_what_it_asks(case: Any) -> None:
     assert case.make(1.0).question
     assert case.make(1.0).question == case.make(1.0).question
 
@@ -102,28 +104,28 @@ class OwnCount:
 
     grid, labels = 1.0, None
 
-    def sensitivity(self, unit):
+    def sensitivity(self, unit: Any) -> Any:
         return Count().sensitivity(unit)
 
-    def evaluate(self, data, unit):
+    def evaluate(self, data: Any, unit: Any) -> Any:
         return Count().evaluate(data, unit)
 
 
-def test_a_statistic_without_a_text_of_its_own_is_found_again():
+def test_a_statistic_without_a_text_of_its_own_is_found_again() -> None:
     assert laplace(OwnCount(), unit=ROW, epsilon=1).question == laplace(OwnCount(), unit=ROW, epsilon=1).question
 
 
-def test_a_class_in_place_of_a_statistic_is_told_to_call_it():
+def test_a_class_in_place_of_a_statistic_is_told_to_call_it() -> None:
     with pytest.raises(InvalidParameter, match=r"call it, such as Count\(\.\.\.\)"):
-        laplace(Count, unit=ROW, epsilon=1)
+        laplace(Count, unit=ROW, epsilon=1)  # type: ignore[arg-type]
 
 
-def test_a_quantile_in_the_wrong_place_is_told_its_mechanisms():
+def test_a_quantile_in_the_wrong_place_is_told_its_mechanisms() -> None:
     with pytest.raises(InvalidParameter, match="smooth_sensitivity"):
         laplace(LOW, unit=ROW, epsilon=1)
 
 
-def test_a_release_whose_width_is_private_says_so():
+def test_a_release_whose_width_is_private_says_so() -> None:
     account = mosha.Ledger.memory().account("test", unit=ROW, epsilon=5)
     release = account.open(smooth_sensitivity(LOW, unit=ROW, epsilon=1)).step([1.0, 2.0, 3.0])
     with pytest.raises(InvalidParameter, match="private"):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from mosha.noise import secure
 RULES = [Poisson(0.25), FixedSize(10), Shuffled(4), TakingTurns(4), Everybody()]
 
 
-def test_a_shuffle_gives_every_order_equally_often():
+def test_a_shuffle_gives_every_order_equally_often() -> None:
     """6,000 orders of three: the smallest and the largest count are each that far off with probability 6e-10."""
     counts = np.zeros(6)
     orders = {order: i for i, order in enumerate(itertools.permutations(range(3)))}
@@ -28,27 +29,27 @@ def test_a_shuffle_gives_every_order_equally_often():
     assert law.sf(counts.max() - 1) > 1e-10
 
 
-def test_fewer_units_than_planned_are_drawn_no_more_often():
+def test_fewer_units_than_planned_are_drawn_no_more_often() -> None:
     """Each of 20 present of 100 planned is in a sample of 10 with probability 1/10: 3000 draws, 8 sd."""
     rule, counts = FixedSize(10), np.zeros(20)
     for _ in range(3000):
-        counts[rule.draw(range(20), 100, 1, secure())] += 1
+        counts[rule.draw(range(20), 100, 1, secure())] += 1  # type: ignore[index]
     assert (np.abs(counts - 300) < 8 * math.sqrt(270)).all()
     assert rule.neighbors == mosha.Neighbors.REPLACE_ONE
     assert [len(rule.draw(range(500), 100, 1, secure())) for _ in range(5)] == [10] * 5
 
 
-def test_poisson_draws_each_unit_on_its_own():
+def test_poisson_draws_each_unit_on_its_own() -> None:
     """Pairs of 40 units at rate 0.3 over 2000 draws: rates and covariances within 8 sd."""
     drawn = np.zeros((2000, 40))
     for row in drawn:
-        row[Poisson(0.3).draw(range(40), 40, 1, secure())] = 1
+        row[Poisson(0.3).draw(range(40), 40, 1, secure())] = 1  # type: ignore[index]
     assert (np.abs(drawn.mean(axis=0) - 0.3) < 8 * math.sqrt(0.21 / 2000)).all()
     pair = (drawn[:, :-1] * drawn[:, 1:]).mean(axis=0)
     assert (np.abs(pair - 0.09) < 8 * math.sqrt(0.09 * 0.91 / 2000)).all()
 
 
-def test_turns_depend_on_the_own_name_alone_and_come_once_a_period():
+def test_turns_depend_on_the_own_name_alone_and_come_once_a_period() -> None:
     rule, names = TakingTurns(3), [f"client {i}" for i in range(30)]
     rounds = [rule.draw(names, 30, number, secure()) for number in range(1, 8)]
     for name in names:
@@ -59,7 +60,7 @@ def test_turns_depend_on_the_own_name_alone_and_come_once_a_period():
         assert [t for t in range(7) if name in rule.draw(fewer, 29, t + 1, secure())] == turns
 
 
-def test_shuffled_places_are_uniform_and_independent():
+def test_shuffled_places_are_uniform_and_independent() -> None:
     """8,000 units in 4 batches: each count within 8 sd, and so are pairs of neighbors in the same batch."""
     places = Shuffled(4).assign(8_000, secure())
     assert (np.abs(np.bincount(places, minlength=4) - 2_000) < 8 * math.sqrt(1_500)).all()
@@ -67,7 +68,7 @@ def test_shuffled_places_are_uniform_and_independent():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_a_rule_prices_a_step_and_as_many_as_a_unit_can_take_part_in(rule):
+def test_a_rule_prices_a_step_and_as_many_as_a_unit_can_take_part_in(rule: Any) -> None:
     event = Gaussian(2.0)
     assert rule.price(event, steps=10, population=40) == rule.price_step(event, 40) * rule.participations(10)
     assert rule.participations(10) == (3 if isinstance(rule, Shuffled | TakingTurns) else 10)
@@ -77,7 +78,7 @@ def test_a_rule_prices_a_step_and_as_many_as_a_unit_can_take_part_in(rule):
     )
 
 
-def test_prices_are_the_events_that_the_accountant_knows():
+def test_prices_are_the_events_that_the_accountant_knows() -> None:
     event = Gaussian(2.0)
     assert Poisson(0.25).price_step(event, 40) == Sampled(event, 0.25)
     assert FixedSize(10).price_step(event, 40) == FixedSizeSampled(event, 10, 40)
@@ -94,12 +95,12 @@ def test_prices_are_the_events_that_the_accountant_knows():
         (
             FixedSize(10),
             {"rate": 0.05, "sampling": "fixed_size"},
-            {"population": 200, "unit": mosha.Example(neighbors="replace-one")},
+            {"population": 200, "unit": mosha.Example(neighbors="replace-one")},  # type: ignore[arg-type]
         ),
     ],
     ids=["poisson", "shuffled", "fixed size"],
 )
-def test_a_training_takes_a_rule_or_its_word(rule, word, more):
+def test_a_training_takes_a_rule_or_its_word(rule: Any, word: Any, more: Any) -> None:
     shape = {"steps": 30, "clip": 1.0, "noise_multiplier": 1.5} | more
     by_rule, by_word = DPSGD(sampling=rule, **shape), DPSGD(**word, **shape)
     assert by_rule == by_word
@@ -111,16 +112,16 @@ def test_a_training_takes_a_rule_or_its_word(rule, word, more):
         DPSGD(sampling=Everybody(), **shape)
 
 
-def test_old_spellings_of_options_work_and_warn():
+def test_old_spellings_of_options_work_and_warn() -> None:
     with pytest.warns(DeprecationWarning, match="fixed_size"):
         plan = DPSGD(
             steps=1,
             rate=0.5,
             clip=1.0,
-            sampling="fixed size",
+            sampling="fixed size",  # type: ignore[arg-type]
             population=4,
-            unit=mosha.Example(neighbors="replace-one"),
+            unit=mosha.Example(neighbors="replace-one"),  # type: ignore[arg-type]
         )
     assert plan.sampling == "fixed_size"
     with pytest.warns(DeprecationWarning, match="per_layer"):
-        assert DPSGD(steps=1, rate=0.5, clip=1.0, clipping="per layer").clipping == "per_layer"
+        assert DPSGD(steps=1, rate=0.5, clip=1.0, clipping="per layer").clipping == "per_layer"  # type: ignore[arg-type]

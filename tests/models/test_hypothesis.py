@@ -1,5 +1,7 @@
 """Tests reject true hypotheses no more often than they say, at several sizes, and find effects that are there."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +26,7 @@ MOST = int(binom.isf(1e-9, RUNS, 0.15))
 """More rejections than a true size of 0.15 shows once in 1e9 (sizes are those of simulated worlds: nearly exact)."""
 
 
-def sample(name, count, effect):
+def sample(name: Any, count: Any, effect: Any) -> tuple[Any, ...]:
     """Values and groups; `effect` moves the first group."""
     drawn = np.random.default_rng()
     groups = drawn.choice(THREE if name == "ANOVA" else TWO, count)
@@ -34,7 +36,7 @@ def sample(name, count, effect):
     return drawn.normal(size=count) + effect * (groups == "a"), groups
 
 
-def rejections(name, count, effect, price, *, deaf=False):
+def rejections(name: Any, count: Any, effect: Any, price: Any, *, deaf: bool = False) -> Any:
     """How often of RUNS; a deaf test leaves the noise out of its worlds."""
     test, found = TESTS[name](**price), 0
     asked = test.measurement()
@@ -51,30 +53,30 @@ def rejections(name, count, effect, price, *, deaf=False):
 
 
 @pytest.fixture(autouse=True)
-def fewer_worlds(monkeypatch):
+def fewer_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hypothesis, "WORLDS", 299)
 
 
 @pytest.mark.parametrize("count", [60, 1000])
 @pytest.mark.parametrize("name", TESTS)
-def test_a_true_hypothesis_is_rejected_as_rarely_as_the_level_says(name, count):
+def test_a_true_hypothesis_is_rejected_as_rarely_as_the_level_says(name: Any, count: int) -> None:
     """False-alarm rate 1e-9 each."""
     assert rejections(name, count, 0.0, {"epsilon": 1}) <= MOST
 
 
 @pytest.mark.parametrize("name", ["chi-square", "Kolmogorov-Smirnov"])
-def test_a_test_that_is_deaf_to_noise_is_found(name):
+def test_a_test_that_is_deaf_to_noise_is_found(name: str) -> None:
     """At 60 rows and epsilon 0.2 noise alone looks like an effect to whoever leaves it out."""
     assert rejections(name, 60, 0.0, {"epsilon": 0.2}, deaf=True) > MOST
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_an_effect_is_found(name):
+def test_an_effect_is_found(name: Any) -> None:
     """Half a deviation (a third of the rows moved) at 2,000 rows and epsilon 1: nearly always."""
     assert rejections(name, 2000, 0.5, {"epsilon": 1}) > RUNS - MOST
 
 
-def test_a_table_is_asked_the_same():
+def test_a_table_is_asked_the_same() -> None:
     values, groups = sample("t", 3000, 1.0)
     words, _ = sample("chi-square", 3000, 0.0)
     frame = pd.DataFrame({"v": values, "g": groups, "w": words})
@@ -90,7 +92,7 @@ def test_a_table_is_asked_the_same():
         TESTS["t"](epsilon=1).run(table)
 
 
-def test_groups_have_to_be_declared():
+def test_groups_have_to_be_declared() -> None:
     purse = Ledger.memory().account("tests", unit=Example(), epsilon=100)
     with pytest.raises(InvalidParameter):
         KolmogorovSmirnovTest(between=(0, 1), groups=THREE, epsilon=1).run([0.5], ["a"], account=purse)

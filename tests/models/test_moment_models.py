@@ -1,5 +1,7 @@
 """Scaler, components, regressions, naive Bayes and densities: what they learn, from arrays, frames and tables."""
 
+from typing import Any, NoReturn
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ import mosha
 from mosha import Example, Ledger, Person, Row
 from mosha.audit import entries
 from mosha.audit.attacks.pilot import search
-from mosha.audit.reporting.verdict import Outcome
+from mosha.audit.reporting.verdict import Outcome  # type: ignore[attr-defined]
 from mosha.core.errors import BudgetExceeded, InvalidParameter, MoshaError, Unbounded
 from mosha.models import (
     PCA,
@@ -24,12 +26,12 @@ from mosha.models import (
 BOX = {"a": (0, 10), "b": (-5, 5)}
 
 
-def account(unit=None, **limit):
+def account(unit: Any = None, **limit: Any) -> Any:
     return Ledger.memory().account("models", unit=unit or Example(), **(limit or {"epsilon": 1000}))
 
 
 @pytest.fixture(scope="module")
-def frame():
+def frame() -> Any:
     drawn = np.random.default_rng()
     count = 12000
     table = pd.DataFrame(
@@ -53,7 +55,7 @@ MODELS = {
 
 @pytest.mark.parametrize("unit", [Row(), Person("who", at_most=2)], ids=["rows", "persons"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_table_and_a_frame_teach_the_same(name, unit, frame):
+def test_a_table_and_a_frame_teach_the_same(name: Any, unit: Any, frame: Any) -> None:
     """With so large an epsilon noise is nothing, and both roads see the same exact sums."""
     make, target, show = MODELS[name]
     purse = account(unit, epsilon=1e8)
@@ -66,7 +68,7 @@ def test_a_table_and_a_frame_teach_the_same(name, unit, frame):
     assert asked.receipt_.account == purse.name
 
 
-def test_models_learn_what_is_there(frame):
+def test_models_learn_what_is_there(frame: Any) -> None:
     purse = account()
     rows = frame[["a", "b"]]
     scaler = StandardScaler(between=BOX, epsilon=5).fit(rows, account=purse)
@@ -84,7 +86,7 @@ def test_models_learn_what_is_there(frame):
     assert sparse.coef_[0] > 1
 
 
-def test_categories_and_cells_of_a_table_are_those_of_a_frame(frame):
+def test_categories_and_cells_of_a_table_are_those_of_a_frame(frame: Any) -> None:
     purse = account(Row(), epsilon=1e8)
     table = mosha.protect(frame, unit=Row(), account=purse)
     asked = CategoricalNB(classes=(0, 1), categories={"g": ("u", "v")}, epsilon=1e6).fit(table, "c")
@@ -101,11 +103,11 @@ def test_categories_and_cells_of_a_table_are_those_of_a_frame(frame):
     assert np.isfinite(density.score_samples([[5.0]]))[0]
 
 
-def test_nothing_is_read_where_nobody_pays(frame):
+def test_nothing_is_read_where_nobody_pays(frame: Any) -> None:
     class Watched:
         shape = (10, 2)
 
-        def __array__(self, *how, **options):
+        def __array__(self, *how: Any, **options: Any) -> NoReturn:
             raise AssertionError("read")
 
     model = StandardScaler(between=(0, 1), epsilon=2)
@@ -122,7 +124,7 @@ def test_nothing_is_read_where_nobody_pays(frame):
         LinearRegression(between=(0, 1), target=(0, 1), epsilon=1).fit(np.zeros((4, 1)), account=account())
 
 
-def test_persons_without_a_limit_are_refused_before_they_pay(frame):
+def test_persons_without_a_limit_are_refused_before_they_pay(frame: Any) -> None:
     unit = Person("who")
     purse = account(unit)
     table = mosha.protect(frame, unit=unit, account=purse)
@@ -131,19 +133,19 @@ def test_persons_without_a_limit_are_refused_before_they_pay(frame):
     assert refused.value.code == "models.rows_of_a_person"
 
 
-def test_the_same_key_pays_once(frame):
+def test_the_same_key_pays_once(frame: Any) -> None:
     purse = account(epsilon=1)
     first = StandardScaler(between=BOX, epsilon=1).fit(frame[["a", "b"]], account=purse, key="once")
     again = StandardScaler(between=BOX, epsilon=1).fit(frame[["a", "b"]], account=purse, key="once")
     assert first.mean_.tolist() == again.mean_.tolist()
 
 
-def own():
+def own() -> list[Any]:
     return [entry for entry in entries() if entry.kind == "models"]
 
 
 @pytest.mark.parametrize("entry", own(), ids=lambda entry: entry.name)
-def test_no_model_is_broken(entry):
+def test_no_model_is_broken(entry: Any) -> None:
     """False-alarm rate 1e-10 each."""
     verdict = search(entry.build(), entry.proposals, runs=300, confidence=1 - 1e-10, name=entry.name, **entry.how)
     assert verdict.outcome is Outcome.CONSISTENT, str(verdict)

@@ -1,5 +1,7 @@
 """What scikit-learn's own checks say of the models, and the reasons where they do not pass."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -18,7 +20,7 @@ from mosha.models import (
     StandardScaler,
 )
 
-LARGE = {"mu": 50.0}
+LARGE: dict[str, Any] = {"mu": 50.0}
 MODELS = [
     StandardScaler(between=(-10, 10), **LARGE),
     PCA(between=(-10, 10), **LARGE),
@@ -50,11 +52,11 @@ REASONS = {
 }
 
 
-def paying(model):
+def paying(model: Any) -> Any:
     """The same model with somebody who pays: scikit-learn's checks call `fit(X, y)`."""
     kind = type(model)
 
-    def fit(self, X, y=None):  # noqa: N803
+    def fit(self: Any, X: Any, y: Any = None) -> Any:  # noqa: N803
         account = Ledger.memory().account("checks", unit=Example(), mu=60, delta=1e-6)
         return kind.fit(self, X, y, account=account)
 
@@ -64,7 +66,7 @@ def paying(model):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_a_model_passes_the_checks_of_scikit_learn_but_for_named_reasons(model):
+def test_a_model_passes_the_checks_of_scikit_learn_but_for_named_reasons(model: Any) -> None:
     named = {f"check_{name}" for names in REASONS.values() for name in names.split()}
     found = check_estimator(paying(model), on_fail=None)
     failed = {result["check_name"] for result in found if result["status"] == "failed"}
@@ -73,11 +75,11 @@ def test_a_model_passes_the_checks_of_scikit_learn_but_for_named_reasons(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_a_clone_has_the_same_parameters(model):
+def test_a_clone_has_the_same_parameters(model: Any) -> None:
     assert clone(model).get_params() == model.get_params()
 
 
-def test_models_stand_in_a_pipeline():
+def test_models_stand_in_a_pipeline() -> None:
     """Each step pays by itself; here from one purse."""
     rows = np.random.default_rng().normal(size=(3000, 3))
     steps = make_pipeline(paying(StandardScaler(between=(-5, 5), mu=5)), paying(MODELS[2]))

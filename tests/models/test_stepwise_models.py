@@ -1,5 +1,7 @@
 """Clusters, trees, forests, boosting, counts and survival: what they learn, and what their steps cost."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,12 +25,12 @@ from mosha.models.survival import CLIP
 from mosha.models.trees import SPAN, _purity
 
 
-def account(**limit):
+def account(**limit: Any) -> Any:
     return Ledger.memory().account("models", unit=Example(), **(limit or {"mu": 50, "delta": 1e-6}))
 
 
 @pytest.fixture(scope="module")
-def circle():
+def circle() -> tuple[Any, ...]:
     """Points of a square; the class is whether they lie in a corner of it."""
     rows = np.random.default_rng().uniform(0, 1, (6000, 3))
     return rows, np.where((rows[:, 0] > 0.5) & (rows[:, 1] > 0.5), "in", "out")
@@ -42,21 +44,21 @@ CLASSIFIERS = {
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_classifier_learns_and_pays_what_it_says(name, circle):
+def test_a_classifier_learns_and_pays_what_it_says(name: Any, circle: Any) -> None:
     """The better of two: each scores at least 0.95 with a deviation of 0.02, where guessing gives 0.75."""
     rows, labels = circle
     models = []
     for _ in range(2):
         purse = account(epsilon=4)
         models.append(CLASSIFIERS[name](epsilon=4).fit(rows, labels, account=purse))
-    assert max(model.score(rows, labels) for model in models) > 0.8
+    assert max(model.score(rows, labels) for model in models) > 0.8  # type: ignore[attr-defined]
     model = models[-1]
-    assert model.predict_proba(rows[:9]).sum(axis=1) == pytest.approx(np.ones(9))
+    assert model.predict_proba(rows[:9]).sum(axis=1) == pytest.approx(np.ones(9))  # type: ignore[attr-defined]
     with pytest.raises(BudgetExceeded):
         CLASSIFIERS[name](epsilon=0.01).fit(rows, labels, account=purse)
 
 
-def test_more_than_two_classes_are_told_apart():
+def test_more_than_two_classes_are_told_apart() -> None:
     """They score 0.95 with a deviation of 0.02: ten of them."""
     rows = np.random.default_rng().uniform(0, 1, (6000, 2))
     labels = np.digitize(rows[:, 0], [0.33, 0.66])
@@ -67,7 +69,7 @@ def test_more_than_two_classes_are_told_apart():
         assert model.fit(rows, labels, account=account()).score(rows, labels) > 0.7
 
 
-def test_clusters_are_found_where_they_are():
+def test_clusters_are_found_where_they_are() -> None:
     middles = np.array([[1.0, 1.0], [9.0, 1.0], [5.0, 9.0]])
     rows = np.repeat(middles, 2000, axis=0) + np.random.default_rng().normal(0, 0.5, (6000, 2))
     model = KMeans(n_clusters=3, between=(0, 10), epsilon=4).fit(rows, account=account(epsilon=4))
@@ -77,7 +79,7 @@ def test_clusters_are_found_where_they_are():
     assert model.score(middles) > -0.2
 
 
-def test_a_boosted_line_and_counts_and_hazards_are_learnt():
+def test_a_boosted_line_and_counts_and_hazards_are_learnt() -> None:
     drawn = np.random.default_rng()
     rows = drawn.uniform(0, 1, (8000, 1))
     line = GradientBoostingRegressor(between=(0, 1), target=(0, 10), rounds=12, mu=2)
@@ -95,7 +97,7 @@ def test_a_boosted_line_and_counts_and_hazards_are_learnt():
     assert curve[-1] == pytest.approx(np.exp(-5 / 4), abs=0.1)
 
 
-def test_no_example_moves_the_gradient_of_hazards_further_than_it_says():
+def test_no_example_moves_the_gradient_of_hazards_further_than_it_says() -> None:
     plan = SurvivalDescent(features=2, horizon=1.0, intervals=4, examples=10, steps=1)
     rows = CoxRegression(horizon=1, examples=10, between=(-1, 1))._bound_rows(2, None)
     largest = 0.0
@@ -110,14 +112,14 @@ def test_no_example_moves_the_gradient_of_hazards_further_than_it_says():
     assert 0.5 * RADIUS * CLIP < largest <= RADIUS * CLIP == plan.sensitivity(Example())
 
 
-def test_a_missing_time_counts_for_nothing():
+def test_a_missing_time_counts_for_nothing() -> None:
     plan = SurvivalDescent(features=1, horizon=1.0, intervals=2, examples=10, steps=1)
     assert not plan._follow(np.array([[np.nan, 1.0], [0.5, np.nan], [-1.0, 1.0]])).any()
     assert SCALE > 0
 
 
 @pytest.mark.parametrize("price", [Price(epsilon=1.0), Price(epsilon=1.0, delta=1e-6), Price(rho=0.3), Price(mu=0.7)])
-def test_shares_of_a_price_add_up_to_no_more(price):
+def test_shares_of_a_price_add_up_to_no_more(price: Any) -> None:
     parts = share_price(price, [0.3] + [0.7 / 7] * 7)
     spent = sum((p.epsilon or 0) + (p.rho or 0) + (p.mu or 0) ** 2 for p in parts)
     whole = price.epsilon if price.is_pure else price.rho
@@ -127,7 +129,7 @@ def test_shares_of_a_price_add_up_to_no_more(price):
         assert 0.999 * price.mu**2 < spent <= price.mu**2
 
 
-def test_persons_are_bounded_in_every_step(circle):
+def test_persons_are_bounded_in_every_step(circle: Any) -> None:
     rows, labels = circle
     unit = Person("who", at_most=3)
     purse = Ledger.memory().account("people", unit=unit, epsilon=100)
@@ -138,7 +140,7 @@ def test_persons_are_bounded_in_every_step(circle):
         model.fit(rows, labels, account=purse)
 
 
-def test_sizes_out_of_range_are_refused_before_anything_is_paid():
+def test_sizes_out_of_range_are_refused_before_anything_is_paid() -> None:
     for model in (
         DecisionTreeClassifier(classes=(0, 1), between=(0, 1), depth=40, epsilon=1),
         DecisionTreeClassifier(classes=(0, 1), between=(0, 1), epsilon=1e-30),
@@ -151,7 +153,7 @@ def test_sizes_out_of_range_are_refused_before_anything_is_paid():
             model.measurement(2)
 
 
-def test_one_row_moves_the_scores_of_splits_no_further_apart_than_their_span():
+def test_one_row_moves_the_scores_of_splits_no_further_apart_than_their_span() -> None:
     """The difference of two candidates moves by at most 34; rows in both of their sides come near it."""
     drawn, furthest = np.random.default_rng(), 0
     for _ in range(3000):
@@ -164,7 +166,7 @@ def test_one_row_moves_the_scores_of_splits_no_further_apart_than_their_span():
     assert SPAN / 2 - 4 < furthest <= SPAN
 
 
-def test_a_split_follows_the_data_as_often_as_its_epsilon_says():
+def test_a_split_follows_the_data_as_often_as_its_epsilon_says() -> None:
     """Permute and flip at epsilon 40: of 600 trees all but a few split the feature that tells the classes apart.
 
     At epsilon 1e-6 each of the two candidates is drawn half of the time: between 230 and 370, false alarm 1e-9.
@@ -175,6 +177,6 @@ def test_a_split_follows_the_data_as_often_as_its_epsilon_says():
     assert 220 < split(1e-6) < 380
 
 
-def _first_feature(epsilon, rows, labels):
+def _first_feature(epsilon: Any, rows: Any, labels: Any) -> Any:
     tree = DecisionTreeClassifier(classes=(0, 1), between=(-1, 1), depth=1, bins=2, epsilon=epsilon).measurement(2)
     return tree.step(None, (rows, labels, None), None, noise.SecureRandom())[0]["splits"][0][0]

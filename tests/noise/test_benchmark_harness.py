@@ -5,6 +5,8 @@ import sys
 import types
 from pathlib import Path
 
+import pytest
+
 import benchmarks
 from benchmarks.__main__ import main, names
 from benchmarks._rows import Row, best_cpu, table
@@ -12,18 +14,18 @@ from benchmarks._rows import Row, best_cpu, table
 FOLDER = Path(benchmarks.__file__).parent
 
 
-def test_every_benchmark_has_a_title_and_rows():
+def test_every_benchmark_has_a_title_and_rows() -> None:
     assert "noise" in names()
     for name in names():
         tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
         assert ast.get_docstring(tree), f"{name} has no title"
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        named = {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
-        named |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
+        named = {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}  # type: ignore[attr-defined]
+        named |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
         assert "main" in functions or "PIECES" in named, name
 
 
-def test_a_ratio_below_its_bar_is_marked():
+def test_a_ratio_below_its_bar_is_marked() -> None:
     rows = [Row("fast", "peer", 2.0, 1.0), Row("slow", "peer", 0.5, 1.0), Row("shown", "peer", 0.1)]
     fast, slow, shown = table(rows).splitlines()[1:]
     assert [row.cleared for row in rows] == [True, False, True]
@@ -31,21 +33,21 @@ def test_a_ratio_below_its_bar_is_marked():
     assert "BELOW" not in fast + shown
 
 
-def test_pieces_of_work_take_turns():
+def test_pieces_of_work_take_turns() -> None:
     turns = []
     seconds = best_cpu([lambda: turns.append("a"), lambda: turns.append("b")], repeats=3)
     assert turns == ["a", "b"] * 3
     assert all(second >= 0 for second in seconds)
 
 
-def test_an_unknown_benchmark_is_named(capsys):
+def test_an_unknown_benchmark_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nothing-of-that-name"]) == 2
     assert "nothing-of-that-name" in capsys.readouterr().err
 
 
-def test_pieces_are_chosen_by_name(capsys, monkeypatch):
+def test_pieces_are_chosen_by_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("benchmarks.audit", "Two pieces.")
-    module.PIECES = {"one": lambda: [Row("one", "peer", 2.0, 1.0)], "two": lambda: [Row("two", "peer", 0.5, 1.0)]}
+    module.PIECES = {"one": lambda: [Row("one", "peer", 2.0, 1.0)], "two": lambda: [Row("two", "peer", 0.5, 1.0)]}  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "benchmarks.audit", module)
     assert main(["--strict", "audit:one"]) == 0
     assert main(["--strict", "audit"]) == 1

@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,16 +23,16 @@ CASES = [
 ]
 
 
-def norm(z, widths):
+def norm(z: Any, widths: Any) -> Any:
     return max(math.ceil(Fraction(abs(c)) / w) for c, w in zip(z, widths, strict=True))
 
 
-def radius_weights(scale, widths, reach):
+def radius_weights(scale: Any, widths: Any, reach: Any) -> list[Any]:
     return [math.exp(-r / scale) * math.prod(2 * math.floor(w * r) + 1 for w in widths) for r in range(reach)]
 
 
 @pytest.mark.parametrize(("scale", "widths"), CASES)
-def test_every_point_of_the_box_has_its_weight(scale, widths):
+def test_every_point_of_the_box_has_its_weight(scale: Any, widths: Any) -> None:
     drawn = box_noise(scale, widths, N)
     assert drawn.shape == (N, len(widths))
     weights = radius_weights(scale, widths, 2000)
@@ -49,7 +50,7 @@ def test_every_point_of_the_box_has_its_weight(scale, widths):
         assert rejects([(c, N, p) for c, p in zip(swapped, chances, strict=True)])
 
 
-def cell_counts(drawn, cells):
+def cell_counts(drawn: Any, cells: Any) -> Any:
     """How many rows of `drawn` equal each cell."""
     radix = 1 << 14
     keys = ((drawn + radix // 2) * radix ** np.arange(drawn.shape[1])).sum(axis=1)
@@ -59,7 +60,7 @@ def cell_counts(drawn, cells):
 
 
 @pytest.mark.parametrize(("scale", "widths"), [*CASES, (1, [1] * 16), (20, [5, Fraction(1, 3), 2, 1])])
-def test_the_radius_has_its_weight(scale, widths):
+def test_the_radius_has_its_weight(scale: Any, widths: Any) -> None:
     drawn = box_radius(scale, widths, N)
     weights = radius_weights(scale, widths, 2000)
     cumulative = np.cumsum(weights) / math.fsum(weights)
@@ -72,7 +73,7 @@ def test_the_radius_has_its_weight(scale, widths):
         assert rejects([(c, N, other[r]) for c, r in zip(counts, points, strict=True)])
 
 
-def test_a_wide_radius_is_close_to_a_gamma_variable():
+def test_a_wide_radius_is_close_to_a_gamma_variable() -> None:
     """For a large scale the law tends to Gamma(d + 1): compared on cells where the difference is below 1e-9."""
     from scipy.stats import gamma
 
@@ -85,7 +86,7 @@ def test_a_wide_radius_is_close_to_a_gamma_variable():
     assert rejects([(c, N, gamma.cdf(0.97 * x, 3)) for c, x in zip(counts, points, strict=True)])
 
 
-def test_a_neighbor_is_never_much_less_likely():
+def test_a_neighbor_is_never_much_less_likely() -> None:
     """The guarantee, in exact arithmetic: a shift within k widths moves the norm by at most k."""
     widths, k = [Fraction(5, 2), Fraction(2, 3)], 2
     shifts = [(a, b) for a in range(-5, 6) for b in (-1, 0, 1)]
@@ -95,14 +96,14 @@ def test_a_neighbor_is_never_much_less_likely():
             assert abs(norm(moved, widths) - norm(z, widths)) <= k
 
 
-def test_shapes_and_a_single_vector():
+def test_shapes_and_a_single_vector() -> None:
     assert box_noise(3, [2, 1]).shape == (2,)
     assert box_noise(3, [2, 1], (4, 5)).shape == (4, 5, 2)
     assert box_noise(3, [2, 1], 0).shape == (0, 2)
     assert box_noise(1e-9, [1, 1], 3).tolist() == [[0, 0]] * 3
 
 
-def test_the_largest_boxes_stay_within_64_bits():
+def test_the_largest_boxes_stay_within_64_bits() -> None:
     drawn = box_noise(2**8, [2**42, 1], 20_000)
     assert np.abs(drawn[:, 0]).max() < 2**57
     assert np.abs(box_noise(2**50, [1], 20_000)).max() < 2**57
@@ -126,7 +127,7 @@ def test_the_largest_boxes_stay_within_64_bits():
         (float("inf"), [1]),
     ],
 )
-def test_wrong_boxes_are_refused(scale, widths):
+def test_wrong_boxes_are_refused(scale: Any, widths: Any) -> None:
     for size in (None, 0, 3):
         with pytest.raises(InvalidParameter):
             box_noise(scale, widths, size)

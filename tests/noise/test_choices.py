@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +22,13 @@ N = 200_000
 LOW, HIGH = -(2**63), 2**63 - 1
 
 
-def exponential_chances(scores, scale, weights=None):
+def exponential_chances(scores: Any, scale: Any, weights: Any = None) -> list[Any]:
     best = max(scores)
     chances = [w * math.exp((s - best) / scale) for s, w in zip(scores, weights or [1] * len(scores), strict=True)]
     return [chance / sum(chances) for chance in chances]
 
 
-def permute_and_flip_chances(scores, scale):
+def permute_and_flip_chances(scores: Any, scale: Any) -> Any:
     """By definition: over all orders, the first heads."""
     coins = [math.exp((s - max(scores)) / scale) for s in scores]
     chances = [0.0] * len(scores)
@@ -52,7 +53,7 @@ def permute_and_flip_chances(scores, scale):
         ([0, -40], 1, [1, 2**62]),
     ],
 )
-def test_the_exponential_choice_has_its_chances(scores, scale, weights):
+def test_the_exponential_choice_has_its_chances(scores: Any, scale: Any, weights: Any) -> None:
     drawn = exponential_choice(scores, scale, N, weights=weights)
     counts = np.bincount(drawn, minlength=len(scores)).tolist()
     assert not rejects([(c, N, p) for c, p in zip(counts, exponential_chances(scores, scale, weights), strict=True)])
@@ -62,7 +63,7 @@ def test_the_exponential_choice_has_its_chances(scores, scale, weights):
             assert rejects([(c, N, p) for c, p in zip(counts, chances, strict=True)])
 
 
-def test_choices_from_many_lists_have_the_chances_of_each():
+def test_choices_from_many_lists_have_the_chances_of_each() -> None:
     """As many copies of each list, one after the other; a scale that is a tenth off must be rejected."""
     lists = [
         ([0, 1, 2, 5], [1, 1, 1, 1]),
@@ -83,7 +84,7 @@ def test_choices_from_many_lists_have_the_chances_of_each():
 
 
 @pytest.mark.parametrize(("scores", "scale"), [([0, 1, 2, 5], 2), ([3, 3, 3], 1), ([0, 10, 11], 4.5)])
-def test_permute_and_flip_has_its_chances(scores, scale):
+def test_permute_and_flip_has_its_chances(scores: Any, scale: float) -> None:
     trials = 6000
     drawn = [permute_and_flip_choice(scores, scale) for _ in range(trials)]
     counts = [drawn.count(i) for i in range(len(scores))]
@@ -95,7 +96,7 @@ def test_permute_and_flip_has_its_chances(scores, scale):
             assert rejects(list(zip(counts, [trials] * len(scores), chances, strict=True)))
 
 
-def test_many_permutations_and_flips_have_the_chances_of_each():
+def test_many_permutations_and_flips_have_the_chances_of_each() -> None:
     """Two kinds of rows take turns, with equal candidates and far ones; a scale a tenth off must be rejected."""
     kinds = [[0, 1, 2, 5], [7, 7, 7, 5]]
     drawn = permute_and_flip_choices(np.tile(kinds, (N, 1)), 2)
@@ -106,7 +107,7 @@ def test_many_permutations_and_flips_have_the_chances_of_each():
             assert rejects([(c, N, p) for c, p in zip(counts, chances, strict=True)]) == (factor != 1)
 
 
-def test_rows_choose_independently():
+def test_rows_choose_independently() -> None:
     """Of two equal rows of two equal candidates the first takes the first one, and both take the same: half each."""
     drawn = permute_and_flip_choices(np.zeros((2 * N, 2), np.int64), 1)
     first, same = int((drawn == 0).sum()), int((drawn[::2] == drawn[1::2]).sum())
@@ -114,32 +115,32 @@ def test_rows_choose_independently():
     assert rejects([(N, N, 0.5)])
 
 
-def test_permute_and_flip_is_never_worse_than_the_exponential():
+def test_permute_and_flip_is_never_worse_than_the_exponential() -> None:
     """McKenna and Sheldon: the chance of the best candidate is at least as large."""
     for scores in ([0, 1, 2, 5], [0, 10, 11], [1, 1, 2]):
         assert permute_and_flip_chances(scores, 3)[-1] >= exponential_chances(scores, 3)[-1]
 
 
 @pytest.mark.parametrize("choose", [exponential_choice, permute_and_flip_choice])
-def test_extreme_scores_do_not_overflow(choose):
+def test_extreme_scores_do_not_overflow(choose: Any) -> None:
     assert choose([LOW, HIGH], 1) == 1
     assert choose(np.array([HIGH, LOW]), 2**60) == 0
     assert choose([LOW, LOW], 1e-300) in {0, 1}
     assert choose(np.array([-5], np.int8), 1) == 0
 
 
-def test_extreme_scores_of_many_rows_do_not_overflow():
+def test_extreme_scores_of_many_rows_do_not_overflow() -> None:
     assert permute_and_flip_choices(np.array([[LOW, HIGH], [HIGH, LOW], [0, LOW]]), 1).tolist() == [1, 0, 0]
     assert permute_and_flip_choices(np.empty((0, 3), np.int64), 1).tolist() == []
 
 
-def test_one_choice_among_many_equals_any_other():
+def test_one_choice_among_many_equals_any_other() -> None:
     drawn = exponential_choice(np.zeros(100_000, int), 1, 50_000)
     assert not rejects([(int((drawn < 50_000).sum()), 50_000, 0.5)])
     assert drawn.max() < 100_000
 
 
-def test_only_differences_of_scores_matter():
+def test_only_differences_of_scores_matter() -> None:
     scores = np.arange(50)
     first = exponential_choice(scores, 3, 1000, rng=SeededRandom(1))
     shifted = exponential_choice(scores + HIGH - 49, 3, 1000, rng=SeededRandom(1))
@@ -164,20 +165,20 @@ def test_only_differences_of_scores_matter():
         [float("nan")],
     ],
 )
-def test_wrong_scores_are_refused_without_a_word_about_them(choose, scores):
+def test_wrong_scores_are_refused_without_a_word_about_them(choose: Any, scores: Any) -> None:
     with pytest.raises(InvalidParameter) as error:
         choose(scores, 1)
     assert not any(character.isdigit() for character in str(error.value).replace("64-bit", ""))
 
 
 @pytest.mark.parametrize("weights", [[], [1], [1, 2, 3], [-1, 1], [0, 0], [0.5, 1], "ab", [[1, 2]]])
-def test_wrong_weights_are_refused(weights):
+def test_wrong_weights_are_refused(weights: Any) -> None:
     with pytest.raises(InvalidParameter):
         exponential_choice([1, 2], 1, weights=weights)
 
 
 @pytest.mark.parametrize("choose", [exponential_choice, permute_and_flip_choice])
 @pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), "1", None, True])
-def test_wrong_scales_are_refused(choose, scale):
+def test_wrong_scales_are_refused(choose: Any, scale: Any) -> None:
     with pytest.raises(InvalidParameter):
         choose([1, 2], scale)

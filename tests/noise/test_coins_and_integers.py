@@ -7,6 +7,7 @@ False alarms: at most 1e-10 an assertion that may fail by chance; planted errors
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ N = 400_000
 
 
 @pytest.mark.parametrize("p", [0, 1e-4, 0.1, Fraction(1, 3), 0.5, 0.75, 1 - 1e-4, 1])
-def test_a_coin_has_its_bias(p):
+def test_a_coin_has_its_bias(p: Any) -> None:
     heads = bernoulli(p, N)
     assert heads.dtype == bool
     count = int(heads.sum())
@@ -30,7 +31,7 @@ def test_a_coin_has_its_bias(p):
 
 
 @pytest.mark.parametrize("x", [0, 1e-12, 0.01, Fraction(2, 3), 1, 2.5, 8, 1000, 10**30])
-def test_an_exponential_coin_has_its_bias(x):
+def test_an_exponential_coin_has_its_bias(x: Any) -> None:
     count = int(bernoulli_exp(x, N).sum())
     p = math.exp(-x)
     assert not rejects([(count, N, p)])
@@ -39,7 +40,7 @@ def test_an_exponential_coin_has_its_bias(x):
         assert rejects([(count, N, p * 1.1)])
 
 
-def test_single_coins_have_the_same_bias():
+def test_single_coins_have_the_same_bias() -> None:
     trials = 30_000
     for flip, p in ((lambda: bernoulli(0.3), 0.3), (lambda: bernoulli_exp(1), math.exp(-1))):
         drawn = [flip() for _ in range(trials)]
@@ -50,7 +51,7 @@ def test_single_coins_have_the_same_bias():
         assert rejects([(sum(drawn), trials, p * 1.2)])
 
 
-def test_flips_have_each_their_own_bias():
+def test_flips_have_each_their_own_bias() -> None:
     distances = np.arange(12).repeat(50_000)
     heads = flips(distances, Fraction(7, 2)).reshape(12, -1).sum(axis=1)
     assert not rejects([(int(count), 50_000, math.exp(-d / 3.5)) for d, count in enumerate(heads)])
@@ -58,7 +59,7 @@ def test_flips_have_each_their_own_bias():
         assert rejects([(int(count), 50_000, math.exp(-d / wrong)) for d, count in enumerate(heads)])
 
 
-def test_flips_keep_their_shape_and_bear_any_distance():
+def test_flips_keep_their_shape_and_bear_any_distance() -> None:
     distances = np.array([[0, 2**63 - 1], [0, 1]])
     heads = flips(distances, 1e-300)
     assert heads.tolist() == [[True, False], [True, False]]
@@ -67,7 +68,7 @@ def test_flips_keep_their_shape_and_bear_any_distance():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 256, 1000])
-def test_integers_below_a_bound_are_equally_likely(n):
+def test_integers_below_a_bound_are_equally_likely(n: int) -> None:
     drawn = uniform(n, N)
     assert drawn.dtype == np.int64
     counts = np.bincount(drawn, minlength=n)
@@ -79,7 +80,7 @@ def test_integers_below_a_bound_are_equally_likely(n):
 
 
 @pytest.mark.parametrize("n", [2**31 + 1, 2**32 - 5, 2**32, 2**32 + 1, 3 * 2**50, 2**63 - 1, 2**63])
-def test_wide_integers_are_equally_likely(n):
+def test_wide_integers_are_equally_likely(n: Any) -> None:
     """Eight equal intervals and the lowest bits; a bound just above a power of two refuses nearly every other word."""
     drawn = uniform(n, N)
     assert drawn.min() >= 0
@@ -95,7 +96,7 @@ def test_wide_integers_are_equally_likely(n):
     assert rejects([(count, N, p) for count, p in zip(counts, chances, strict=True)])
 
 
-def test_words_that_would_favour_some_answers_are_drawn_again():
+def test_words_that_would_favour_some_answers_are_drawn_again() -> None:
     """For n = 3 * 2**30, every third answer would own two of the 2**32 words."""
     drawn = uniform(3 << 30, N)
     assert not rejects([(int((drawn % 3 == i).sum()), N, 1 / 3) for i in range(3)])
@@ -104,7 +105,7 @@ def test_words_that_would_favour_some_answers_are_drawn_again():
     assert uniform(3, 1, rng=Scripted(little(0, 4), little(2**31, 4))).tolist() == [1]
 
 
-def test_single_integers_are_equally_likely():
+def test_single_integers_are_equally_likely() -> None:
     drawn = [uniform(5) for _ in range(20_000)]
     assert not rejects([(drawn.count(i), 20_000, 0.2) for i in range(5)])
     assert rejects([(drawn.count(i), 20_000, 0.25) for i in range(5)])
@@ -112,7 +113,7 @@ def test_single_integers_are_equally_likely():
     assert 0 <= uniform(2**63) < 2**63
 
 
-def test_integers_below_many_bounds_are_equally_likely():
+def test_integers_below_many_bounds_are_equally_likely() -> None:
     bounds = np.array([1, 2, 3, 5, 8, 13]).repeat(50_000)
     drawn = uniform_each(bounds).reshape(6, -1)
     for bound, row in zip((1, 2, 3, 5, 8, 13), drawn, strict=True):

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -35,12 +36,12 @@ scales = st.one_of(
     st.floats(min_value=2.0**-10, max_value=2.0**50),
     st.fractions(min_value=Fraction(1, 100), max_value=10**6),
     st.integers(min_value=1, max_value=2**50),
-).map(Fraction)
+).map(Fraction)  # type: ignore[arg-type]
 
 
 @given(exponents, st.sampled_from([1, 16, 64, 200]))
 @settings(max_examples=300)
-def test_integers_enclose_the_exponential(exponent, bits):
+def test_integers_enclose_the_exponential(exponent: Any, bits: Any) -> None:
     low, high = exp_bounds(exponent, bits)
     with mpmath.workprec(3000):
         value = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator) * mpmath.mpf(2) ** bits
@@ -49,7 +50,7 @@ def test_integers_enclose_the_exponential(exponent, bits):
 
 
 @given(st.lists(st.floats(min_value=0, max_value=700), min_size=1, max_size=50))
-def test_the_float_exponential_keeps_its_proved_error(values):
+def test_the_float_exponential_keeps_its_proved_error(values: Any) -> None:
     got = exp_negative(np.array(values))
     for t, value in zip(values, got, strict=True):
         low, high = exp_bounds(Fraction(t), 1100)
@@ -57,14 +58,14 @@ def test_the_float_exponential_keeps_its_proved_error(values):
         assert truth_low * (1 - Fraction(1, 2**48)) <= Fraction(float(value)) <= truth_high * (1 + Fraction(1, 2**48))
 
 
-def test_the_float_exponential_is_flat_beyond_700():
+def test_the_float_exponential_is_flat_beyond_700() -> None:
     assert exp_negative(np.array([700.0, 701.0, 1e300])).tolist() == [exp_negative(np.array([700.0]))[0]] * 3
 
 
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
 @given(scale=scales)
 @settings(max_examples=15)
-def test_no_sure_slot_is_above_the_curve_and_no_curve_above_its_slots(law, scale):
+def test_no_sure_slot_is_above_the_curve_and_no_curve_above_its_slots(law: Any, scale: Any) -> None:
     """The two inequalities on which the proof of the envelope rests, checked in exact arithmetic."""
     rule = law(scale)
     table = Envelope(rule)
@@ -88,7 +89,7 @@ def test_no_sure_slot_is_above_the_curve_and_no_curve_above_its_slots(law, scale
 
 
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
-def test_levels_of_unsure_slots_run_from_the_last_sure_one(law):
+def test_levels_of_unsure_slots_run_from_the_last_sure_one(law: Any) -> None:
     table = Envelope(law(Fraction(1000)))
     for number in (0, 5, -1, -40):
         sure = int((table._column[: table.sure] == number).sum())
@@ -99,7 +100,7 @@ def test_levels_of_unsure_slots_run_from_the_last_sure_one(law):
 
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [0.7, 10, 1000, 2**40])
-def test_floats_and_integers_decide_alike(monkeypatch, law, scale):
+def test_floats_and_integers_decide_alike(monkeypatch: pytest.MonkeyPatch, law: Any, scale: Any) -> None:
     """The same stream gives the same noise, whether the quick or the exact test judges."""
     table = Envelope(law(Fraction(scale)))
     quick = table.draw_many(50_000, SeededRandom(20))
@@ -107,7 +108,7 @@ def test_floats_and_integers_decide_alike(monkeypatch, law, scale):
     assert (table.draw_many(50_000, SeededRandom(20)) == quick).all()
 
 
-def test_floats_and_integers_decide_alike_for_flips_and_boxes(monkeypatch):
+def test_floats_and_integers_decide_alike_for_flips_and_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     distances = np.arange(3000) % 97
     widths = [Fraction(7, 3), Fraction(1, 5)]
     quick = flips(distances, 9.5, rng=SeededRandom(3)), box.box_noise(4.5, widths, 2000, rng=SeededRandom(4))
@@ -118,7 +119,7 @@ def test_floats_and_integers_decide_alike_for_flips_and_boxes(monkeypatch):
     assert (quick[1] == exact[1]).all()
 
 
-def tie(amplitude, exponent, whole, words=1, first=64):
+def tie(amplitude: Any, exponent: Any, whole: Any, words: Any = 1, first: Any = 64) -> Any:
     """The bits of U that lie on the threshold, as the pieces in which they are asked for."""
     bits = first + 64 * (words - 1)
     value = int(amplitude * exp_bounds(exponent, bits + 80)[0]) >> 80
@@ -130,7 +131,7 @@ def tie(amplitude, exponent, whole, words=1, first=64):
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [10, 1000, 2**40])
 @pytest.mark.parametrize("last", [b"\x00" * 8, b"\xff" * 8])
-def test_a_tie_of_128_bits_is_settled_by_the_next_ones(law, scale, last):
+def test_a_tie_of_128_bits_is_settled_by_the_next_ones(law: Any, scale: Any, last: Any) -> None:
     """A point that agrees with the curve in all bits drawn so far is neither accepted nor refused."""
     rule = law(Fraction(scale))
     table = Envelope(rule)
@@ -157,18 +158,18 @@ def test_a_tie_of_128_bits_is_settled_by_the_next_ones(law, scale, last):
     assert table.draw_many(17, many).tolist() == [x if last[0] == 0 else rest[0], *rest]
 
 
-def place(table, slot, low=3):
+def place(table: Any, slot: Any, low: Any = 3) -> Any:
     return (int(table._column[slot]) << table.shift) | (low % (1 << table.shift))
 
 
-def test_a_tail_block_may_have_more_than_64_ones():
+def test_a_tail_block_may_have_more_than_64_ones() -> None:
     table = Envelope(LaplaceLaw(Fraction(10)))
     script = Scripted(b"\xff" * 8, b"\xff" * 8, little(0b0111, 8), little(5, 8), little(0, 8))
     block = 131
     assert table._draw_beyond(0, script) == table._tail_start + (block << table._tail_shift) + 5
 
 
-def test_noise_beyond_two_to_the_62_is_never_given():
+def test_noise_beyond_two_to_the_62_is_never_given() -> None:
     table = Envelope(LaplaceLaw(Fraction(2**50)))
     blocks = (2**62 - table._tail_start) >> table._tail_shift
     ones = [b"\xff" * 8] * (blocks // 64 + 1)
@@ -176,32 +177,32 @@ def test_noise_beyond_two_to_the_62_is_never_given():
 
 
 @pytest.mark.parametrize(("p", "last", "heads"), [(Fraction(1, 3), 0, True), (Fraction(1, 3), 255, False)])
-def test_a_tied_coin_is_settled_by_more_bits(p, last, heads):
+def test_a_tied_coin_is_settled_by_more_bits(p: Any, last: int, heads: bool) -> None:
     pieces = [little(2**16 // 3, 2), little((2**64 - 1) // 3, 8), bytes([last] * 8)]
     assert bernoulli(p, rng=Scripted(*pieces)) is heads
     assert bernoulli(p, 1, rng=Scripted(*pieces)).tolist() == [heads]
 
 
 @pytest.mark.parametrize(("last", "heads"), [(0, True), (255, False)])
-def test_a_tied_exponential_coin_is_settled_by_more_bits(last, heads):
+def test_a_tied_exponential_coin_is_settled_by_more_bits(last: int, heads: bool) -> None:
     pieces = [*tie(1, Fraction(2, 3), 0, words=3, first=16), bytes([last] * 8)]
     assert bernoulli_exp(Fraction(2, 3), rng=Scripted(*pieces)) is heads
     assert bernoulli_exp(Fraction(2, 3), 1, rng=Scripted(*pieces)).tolist() == [heads]
 
 
 @pytest.mark.parametrize(("last", "heads"), [(0, True), (255, False)])
-def test_a_tied_flip_is_settled_by_more_bits(last, heads):
+def test_a_tied_flip_is_settled_by_more_bits(last: int, heads: bool) -> None:
     pieces = [*tie(1, Fraction(7, 2), 0, words=2), bytes([last] * 8)]
     assert flips(np.array([7]), 2, rng=Scripted(*pieces)).tolist() == [heads]
 
 
-def test_a_dyadic_probability_never_ties():
+def test_a_dyadic_probability_never_ties() -> None:
     assert bernoulli(0.5, rng=Scripted(little(2**15 - 1, 2))) is True
     assert bernoulli(0.5, rng=Scripted(little(2**15, 2))) is False
 
 
 @pytest.mark.parametrize(("last", "component"), [(0, 0), (255, 1)])
-def test_a_tied_component_is_settled_by_more_bits(last, component):
+def test_a_tied_component_is_settled_by_more_bits(last: int, component: int) -> None:
     """Weights 1 and r = q / (1 - q): component 0 has probability 1 - q."""
     exponent = Fraction(1, 7)
     bits = 62 + 64
@@ -211,7 +212,7 @@ def test_a_tied_component_is_settled_by_more_bits(last, component):
     assert blend.draw(1, script).tolist() == [component]
 
 
-def test_an_unsure_unit_of_a_choice_is_judged_exactly():
+def test_an_unsure_unit_of_a_choice_is_judged_exactly() -> None:
     units = selection._Units.of(np.array([0, 3], np.uint64), (2, 1), np.array([1, 1]))
     level = int(units.sure[1])
     unit = int(units.ends[0]) + level
@@ -229,7 +230,7 @@ def test_an_unsure_unit_of_a_choice_is_judged_exactly():
 
 
 @given(exponents, st.integers(min_value=0, max_value=2**64 - 1))
-def test_the_exact_comparison_agrees_with_high_precision(exponent, known):
+def test_the_exact_comparison_agrees_with_high_precision(exponent: Any, known: Any) -> None:
     low, high = exp_bounds(exponent, 400)
     point = known << 336
     expected = True if point + (1 << 336) <= low else False if point >= high else None
@@ -243,7 +244,7 @@ def test_the_exact_comparison_agrees_with_high_precision(exponent, known):
     scales,
     st.data(),
 )
-def test_every_candidate_owns_enough_units_and_no_sure_one_too_many(scores, scale, data):
+def test_every_candidate_owns_enough_units_and_no_sure_one_too_many(scores: Any, scale: Any, data: Any) -> None:
     """The two inequalities on which the proof of the exponential choice rests, in exact arithmetic."""
     best = max(scores)
     near = [best - (best - score) % 2 ** data.draw(st.integers(min_value=1, max_value=64)) for score in scores]
@@ -266,7 +267,7 @@ def test_every_candidate_owns_enough_units_and_no_sure_one_too_many(scores, scal
     scales,
 )
 @settings(max_examples=40)
-def test_the_mixture_of_a_box_is_its_polynomial(widths, scale):
+def test_the_mixture_of_a_box_is_its_polynomial(widths: Any, scale: Any) -> None:
     blend = box._mixture(scale.numerator, scale.denominator, tuple(widths))
     assert all(factor >= 0 for factor in blend._factors)
     for radius in (0, 1, 2, 5, 17, 40):
@@ -280,7 +281,7 @@ def test_the_mixture_of_a_box_is_its_polynomial(widths, scale):
 
 @given(st.lists(st.fractions(min_value=0, max_value=100), min_size=1, max_size=16), scales)
 @settings(max_examples=40)
-def test_cumulative_chances_of_a_mixture_are_enclosed_narrowly(rest, scale):
+def test_cumulative_chances_of_a_mixture_are_enclosed_narrowly(rest: Any, scale: Any) -> None:
     blend = box.PowerMixture([Fraction(1), *rest], 1 / scale)
     low, high = blend._enclose(62)
     with mpmath.workprec(4000):
@@ -295,7 +296,9 @@ def test_cumulative_chances_of_a_mixture_are_enclosed_narrowly(rest, scale):
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [Fraction(1, 3), 5, 1000, 2**21, 2**40])
 @pytest.mark.parametrize("margin", [None, 2.0**-4])  # so wide that whole numbers decide hundreds of samples
-def test_compiled_passes_give_the_samples_of_the_others(law, scale, margin, monkeypatch):
+def test_compiled_passes_give_the_samples_of_the_others(
+    law: Any, scale: Any, margin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("numba")
     if margin is not None:
         monkeypatch.setattr(envelope, "_MARGIN", margin)
@@ -311,7 +314,9 @@ def test_compiled_passes_give_the_samples_of_the_others(law, scale, margin, monk
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("size", [1, 255, 999, 150_001, 1_100_001])
 @pytest.mark.parametrize("margin", [None, 2.0**-4])
-def test_scaled_noise_is_noise_on_whole_numbers_that_is_rounded_afterwards(scale, compiled, size, margin, monkeypatch):
+def test_scaled_noise_is_noise_on_whole_numbers_that_is_rounded_afterwards(
+    scale: Any, compiled: bool, size: int, margin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if compiled:
         pytest.importorskip("numba")
     if margin is not None:

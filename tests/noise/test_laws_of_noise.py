@@ -5,6 +5,7 @@ at least 14 standard deviations away where the bounds lie at about 7, so they ar
 """
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ LAWS = list(BELOW.items())
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize(("sample", "below"), LAWS)
-def test_noise_follows_its_law_and_no_law_three_percent_away(sample, below, scale):
+def test_noise_follows_its_law_and_no_law_three_percent_away(sample: Any, below: Any, scale: Any) -> None:
     samples = sample(scale, N)
     assert samples.dtype == np.int64
     assert not rejects(quantile_events(samples, below(float(scale)), float(scale)))
@@ -51,7 +52,7 @@ def test_noise_follows_its_law_and_no_law_three_percent_away(sample, below, scal
 
 
 @pytest.mark.parametrize("scale", [0.25, 10, 1000, 123_456.75, 2**40])
-def test_every_binary_digit_of_laplace_noise_has_its_own_bias(scale):
+def test_every_binary_digit_of_laplace_noise_has_its_own_bias(scale: Any) -> None:
     samples = discrete_laplace(scale, 2 * N)
     assert not rejects(digit_events(samples, float(scale)))
     for wrong in (0.97, 1.03):
@@ -60,7 +61,7 @@ def test_every_binary_digit_of_laplace_noise_has_its_own_bias(scale):
 
 @pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian])
 @pytest.mark.parametrize("scale", [2**30, 2**40, 2**50])
-def test_low_bits_of_wide_noise_are_uniform(sample, scale):
+def test_low_bits_of_wide_noise_are_uniform(sample: Any, scale: Any) -> None:
     samples = sample(scale, N)
     assert not rejects(low_bit_events(samples))
     biased = np.where(samples[: N // 20] & 255 == 0, 1, samples[: N // 20])
@@ -69,7 +70,7 @@ def test_low_bits_of_wide_noise_are_uniform(sample, scale):
 
 @pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian])
 @pytest.mark.parametrize("scale", [10, 1000, 2**40])
-def test_neighboring_samples_are_independent(sample, scale):
+def test_neighboring_samples_are_independent(sample: Any, scale: Any) -> None:
     samples = sample(scale, N)
     positive = float(1 - BELOW[sample](scale)(0))
     assert not rejects(pair_events(samples, positive))
@@ -77,7 +78,7 @@ def test_neighboring_samples_are_independent(sample, scale):
 
 
 @pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian])
-def test_the_two_sides_of_zero_have_the_same_law(sample):
+def test_the_two_sides_of_zero_have_the_same_law(sample: Any) -> None:
     samples = sample(1000, N)
     for k in (1, 100, 1000, 3000):
         right, left = int((samples >= k).sum()), int((samples <= -k).sum())
@@ -86,27 +87,27 @@ def test_the_two_sides_of_zero_have_the_same_law(sample):
 
 @pytest.mark.parametrize(("sample", "below"), LAWS)
 @pytest.mark.parametrize("scale", [0.5, 10, 1000, 2**40])
-def test_single_samples_follow_the_same_law(sample, below, scale):
+def test_single_samples_follow_the_same_law(sample: Any, below: Any, scale: Any) -> None:
     samples = np.array([sample(scale) for _ in range(20_000)])
     assert not rejects(quantile_events(samples, below(scale), scale))
     for wrong in (0.8, 1.25):
         assert rejects(quantile_events(samples, below(scale * wrong), scale))
 
 
-def test_small_arrays_follow_the_same_law():
+def test_small_arrays_follow_the_same_law() -> None:
     samples = np.concatenate([discrete_laplace(10, 100) for _ in range(300)])
     assert not rejects(quantile_events(samples, laplace_below(10), 10))
 
 
 @pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian, geometric])
 @pytest.mark.parametrize("scale", [1e-9, 5e-324, Fraction(1, 10**400), 0.01])
-def test_tiny_scales_give_zero(sample, scale):
+def test_tiny_scales_give_zero(sample: Any, scale: Any) -> None:
     assert sample(scale) == 0
     assert not sample(scale, 100_000).any()  # exp(-100) a sample at the largest of these scales
 
 
 @pytest.mark.parametrize("scale", [0.5, 10, 2**40])
-def test_geometric_noise_follows_its_law(scale):
+def test_geometric_noise_follows_its_law(scale: Any) -> None:
     samples = geometric(scale, N)
     assert (samples >= 0).all()
     ends = [int(scale * x) for x in (0, 0.1, 0.5, 1, 2, 4, 8)]
@@ -121,7 +122,7 @@ def test_geometric_noise_follows_its_law(scale):
 
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [0.5, 2, 10, 1000, 2**40])
-def test_the_exact_test_alone_gives_the_same_law(monkeypatch, law, scale):
+def test_the_exact_test_alone_gives_the_same_law(monkeypatch: pytest.MonkeyPatch, law: Any, scale: Any) -> None:
     """Every comparison that the floats would decide is left to the integers."""
     monkeypatch.setattr(envelope_module, "_MARGIN", float("inf"))
     samples = Envelope(law(Fraction(scale))).draw_many(40_000, SecureRandom())
@@ -131,7 +132,7 @@ def test_the_exact_test_alone_gives_the_same_law(monkeypatch, law, scale):
 
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [5, 40, 1000, 2**40])
-def test_tails_follow_the_law_beyond_the_table(law, scale):
+def test_tails_follow_the_law_beyond_the_table(law: Any, scale: Any) -> None:
     table, tries = Envelope(law(Fraction(scale))), 3000
     start = table._tail_start
     points = [start + int(scale * x) for x in (0, 0.2, 0.5, 1, 2)]
@@ -148,7 +149,7 @@ def test_tails_follow_the_law_beyond_the_table(law, scale):
 
 @pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [5, 1000, 2**21, 2**40])
-def test_tails_judged_together_are_those_judged_exactly_one_by_one(law, scale):
+def test_tails_judged_together_are_those_judged_exactly_one_by_one(law: Any, scale: Any) -> None:
     table = Envelope(law(Fraction(scale)))
     seeds = range(400)
     alone = [table._draw_beyond(seed % 2, SeededRandom(seed)) for seed in seeds]
@@ -157,16 +158,16 @@ def test_tails_judged_together_are_those_judged_exactly_one_by_one(law, scale):
     assert any(x is not None for x in alone)
 
 
-def test_noise_added_in_place_is_the_noise_drawn_alone():
+def test_noise_added_in_place_is_the_noise_drawn_alone() -> None:
     values = np.arange(3_000_000)
     add_discrete_gaussian(values, 2**21, rng=SeededRandom(3))
     assert (values - np.arange(3_000_000) == discrete_gaussian(2**21, 3_000_000, rng=SeededRandom(3))).all()
     for bad in (np.zeros(3), np.zeros((2, 2), np.int64), [1, 2]):
         with pytest.raises(InvalidParameter):
-            add_discrete_gaussian(bad, 1)
+            add_discrete_gaussian(bad, 1)  # type: ignore[arg-type]
 
 
-def weight_from(law, scale, start):
+def weight_from(law: Any, scale: Any, start: Any) -> Any:
     """The sum of weights from `start` to infinity."""
     if law is LaplaceLaw:
         return np.exp(-start / scale) / -np.expm1(-1 / scale)

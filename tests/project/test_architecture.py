@@ -3,6 +3,7 @@
 import re
 import tomllib
 import warnings
+from typing import Any
 
 import pytest
 
@@ -10,24 +11,24 @@ from tests.house import roads
 from tests.project.pages import ROOT, blocks
 
 
-def contract():
+def contract() -> list[Any]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (layers,) = [c["layers"] for c in project["tool"]["importlinter"]["contracts"] if c["name"].startswith("Layers")]
     return [set(re.findall(r"mosha\.(\w+)", layer)) for layer in layers]
 
 
-def test_the_layers_on_the_page_are_the_layers_that_are_checked():
+def test_the_layers_on_the_page_are_the_layers_that_are_checked() -> None:
     (drawn,) = [block.text for block in blocks(ROOT / "ARCHITECTURE.md") if block.text.startswith("cli")]
     shown = [set(re.findall(r"\w+", line[: line.index("  ")])) for line in drawn.splitlines()]
     assert shown == contract()
 
 
-def test_every_folder_of_the_package_has_its_layer():
+def test_every_folder_of_the_package_has_its_layer() -> None:
     folders = {path.parent.name for path in (ROOT / "src/mosha").glob("*/__init__.py")}
     assert folders <= set.union(*contract())
 
 
-def test_every_room_can_be_read_at_a_glance():
+def test_every_room_can_be_read_at_a_glance() -> None:
     for folder in {path.parent for path in (ROOT / "src/mosha").rglob("*.py")}:
         files = list(folder.glob("*.py"))
         assert len(files) <= 20, f"{folder.name} has {len(files)} files: make rooms in it"
@@ -35,12 +36,12 @@ def test_every_room_can_be_read_at_a_glance():
         assert said.lstrip("r").startswith('"""'), f"{folder.name} does not say what it holds"
 
 
-def test_rooms_are_one_level_deep():
+def test_rooms_are_one_level_deep() -> None:
     deepest = max(len(path.relative_to(ROOT / "src/mosha").parts) for path in (ROOT / "src/mosha").rglob("*.py"))
     assert deepest <= 3
 
 
-def described_roads():
+def described_roads() -> list[Any]:
     """The files that ARCHITECTURE.md names on each of the six roads."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Six roads")[1].split("\n## ")[0]
     items = re.split(r"^\d\. ", text, flags=re.MULTILINE)[1:]
@@ -48,7 +49,7 @@ def described_roads():
 
 
 @pytest.mark.parametrize("number", range(6), ids=list(roads.ROADS))
-def test_a_road_on_the_page_is_the_road_that_is_walked(number):
+def test_a_road_on_the_page_is_the_road_that_is_walked(number: Any) -> None:
     named = described_roads()[number]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -57,27 +58,27 @@ def test_a_road_on_the_page_is_the_road_that_is_walked(number):
     assert set(named) - walked == set()
 
 
-def rows_of(heading):
+def rows_of(heading: Any) -> Any:
     """The rows of the table under a heading of ARCHITECTURE.md, cell by cell."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split(heading)[1]
     lines = [line.strip("| ").split(" | ") for line in text.split("\n\n")[1].splitlines()]
     return lines[2:]
 
 
-def test_the_folders_on_the_page_are_those_of_the_tree():
+def test_the_folders_on_the_page_are_those_of_the_tree() -> None:
     said = [cells[0].strip("`") for cells in rows_of("ledger does not know mechanisms: it sees events.")]
     assert sorted(said) == sorted(path.parent.name for path in (ROOT / "src/mosha").glob("*/__init__.py"))
 
 
-def test_the_rooms_on_the_page_are_those_of_the_tree():
+def test_the_rooms_on_the_page_are_those_of_the_tree() -> None:
     said = {cells[0].strip("`"): set(re.findall(r"`(\w+)`", cells[1])) for cells in rows_of("point down between them")}
-    rooms = {}
+    rooms: dict[Any, Any] = {}
     for path in (ROOT / "src/mosha").glob("*/*/__init__.py"):
         rooms.setdefault(path.parent.parent.name, set()).add(path.parent.name)
     assert said == rooms
 
 
-def test_what_the_pages_for_contributors_name_is_there():
+def test_what_the_pages_for_contributors_name_is_there() -> None:
     """Files of the map, targets of make, benchmarks and their pieces."""
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     pages = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "README.zh-CN.md", "benchmarks/README.md"]

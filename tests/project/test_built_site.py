@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,7 @@ needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chr
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The folder of the built pages."""
     folder = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
@@ -30,13 +32,13 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def rendered(site):
+def rendered(site: Any) -> set[Any]:
     """The names that the built pages have an anchor for."""
     inventory = (site / "objects.inv").read_bytes().split(b"zlib.\n", 1)[1]
     return {line.split(" ")[0] for line in zlib.decompress(inventory).decode().splitlines()}
 
 
-def places(facade, name, value):
+def places(facade: Any, name: Any, value: Any) -> Any:
     """What a public name may be called in the reference: by its facade, or by the module that defines it."""
     found = {f"{facade}.{name}"}
     if hasattr(value, "__qualname__"):
@@ -44,7 +46,7 @@ def places(facade, name, value):
     return found
 
 
-def missing_from(names):
+def missing_from(names: Any) -> list[Any]:
     """The public names of all facades that are not among these."""
     return [
         f"{facade}.{name}"
@@ -57,27 +59,27 @@ def missing_from(names):
     ]
 
 
-def _is_constant_of(value, name, names):
+def _is_constant_of(value: Any, name: Any, names: Any) -> Any:
     """A constant does not know its module: any anchor that ends with its name is taken for it."""
     return not hasattr(value, "__qualname__") and any(known.endswith(f".{name}") for known in names)
 
 
-def test_every_public_name_stands_in_the_rendered_reference(rendered):
+def test_every_public_name_stands_in_the_rendered_reference(rendered: Any) -> None:
     assert missing_from(rendered) == []
 
 
-def test_a_name_that_is_left_out_is_found(rendered):
+def test_a_name_that_is_left_out_is_found(rendered: Any) -> None:
     both = {"mosha.protect", "mosha.protection.protect"}
     assert set(missing_from(rendered - both)) == both
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
+    def log_message(self, *_: Any) -> None:
         """Say nothing."""
 
 
 @contextmanager
-def served(folder):
+def served(folder: Any) -> Iterator[str]:
     """The address of a folder on this machine."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -89,12 +91,12 @@ def served(folder):
 
 
 @pytest.fixture(scope="module")
-def page(site):
+def page(site: Any) -> Iterator[Any]:
     with served(site) as address, driven(address) as found:
         yield found
 
 
-def search(page, word):
+def search(page: Any, word: Any) -> Any:
     """The pages that the search finds, best first."""
     page.run("document.querySelector('#__search').click()")
     typed = f"""(() => {{ const field = document.querySelector('.md-search__input'); field.focus();
@@ -113,13 +115,13 @@ def search(page, word):
         ("/zh/index.html", "误差条", "/zh/tutorials/tables.html"),
     ],
 )
-def test_the_search_finds_words_in_both_languages(page, start, word, wanted):
+def test_the_search_finds_words_in_both_languages(page: Any, start: str, word: str, wanted: str) -> None:
     page.open(start)
     assert any(wanted in link for link in search(page, word))
 
 
 @needs_browser
-def test_the_switch_leads_to_the_same_page_in_the_other_language(page):
+def test_the_switch_leads_to_the_same_page_in_the_other_language(page: Any) -> None:
     page.open("/promise.html")
     there = page.run("document.querySelector('.md-header a[hreflang=zh]').href")
     page.open(there)
@@ -129,7 +131,7 @@ def test_the_switch_leads_to_the_same_page_in_the_other_language(page):
 
 
 @needs_browser
-def test_formulas_are_typeset_and_nothing_comes_from_outside(page):
+def test_formulas_are_typeset_and_nothing_comes_from_outside(page: Any) -> None:
     page.addresses.clear()
     for path in ("/book/principles.html", "/zh/book/principles.html"):
         page.open(path)
@@ -140,7 +142,7 @@ def test_formulas_are_typeset_and_nothing_comes_from_outside(page):
 
 
 @needs_browser
-def test_no_page_is_wider_than_its_window(page):
+def test_no_page_is_wider_than_its_window(page: Any) -> None:
     """One page in six, in turn in English and in Chinese."""
     wide = []
     for number, source in enumerate(docs_pages()[::6]):
@@ -153,6 +155,6 @@ def test_no_page_is_wider_than_its_window(page):
     assert not wide
 
 
-def test_every_page_is_there_in_both_languages():
+def test_every_page_is_there_in_both_languages() -> None:
     alone = [page for page in docs_pages() if not page.with_name(f"{page.stem}.zh.md").exists()]
     assert not alone

@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -31,7 +33,7 @@ WITHOUT_A_GUARD = {  # imports inside of functions that are only called with an 
 }
 
 
-def packages(extra):
+def packages(extra: Any) -> Any:
     """What an extra installs, by the names that are imported."""
     found = set()
     for requirement in PROJECT["optional-dependencies"][extra]:
@@ -48,7 +50,7 @@ EXTRAS = {extra: packages(extra) for extra in PROJECT["optional-dependencies"] i
 GUESTS = set.union(*EXTRAS.values()) - {"click"} | {"sklearn", "igraph", "networkx"}
 
 
-def imported(node):
+def imported(node: Any) -> Any:
     if isinstance(node, ast.Import):
         return {name.name.split(".")[0] for name in node.names} & GUESTS
     if isinstance(node, ast.ImportFrom) and not node.level:
@@ -56,11 +58,11 @@ def imported(node):
     return set()
 
 
-def is_typing(node):
+def is_typing(node: Any) -> Any:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-def walk(tree, above=()):
+def walk(tree: Any, above: Any = ()) -> Iterator[Any]:
     """Every node with what it stands in; what only type checkers read is left out."""
     for child in ast.iter_child_nodes(tree):
         if not is_typing(tree) or child not in tree.body:
@@ -68,12 +70,12 @@ def walk(tree, above=()):
             yield from walk(child, (*above, child))
 
 
-def extras_raised(handlers):
+def extras_raised(handlers: Any) -> list[Any]:
     calls = [node for handler in handlers for node in ast.walk(handler) if isinstance(node, ast.Call)]
     return [call.args[0] for call in calls if getattr(call.func, "id", "") == "MissingExtra"]
 
 
-def fault_of_call(node, path):
+def fault_of_call(node: Any, path: Any) -> Any:
     called, first = ast.unparse(node.func), getattr(node.args[0], "value", None) if node.args else None
     guest = str(first).split(".")[0]
     if called == "MissingExtra" and path != "core/names/extras.py" and first not in EXTRAS:
@@ -84,7 +86,7 @@ def fault_of_call(node, path):
     return "a guest without a guard" if called.endswith("import_module") and guest in GUESTS else None
 
 
-def fault_of_import(guest, above, path):
+def fault_of_import(guest: Any, above: Any, path: Any) -> Any:
     tries = [outer for outer in above if isinstance(outer, ast.Try)]
     for extra in extras_raised(handler for outer in tries for handler in outer.handlers):
         if guest not in EXTRAS.get(getattr(extra, "value", ""), ()):
@@ -93,15 +95,15 @@ def fault_of_import(guest, above, path):
     return f"{guest} without a guard" if inside and not tries and guest not in WITHOUT_A_GUARD.get(path, ()) else None
 
 
-def faults(text, path):
+def faults(text: Any, path: Any) -> Iterator[Any]:
     for node, above in walk(ast.parse(text)):
         found = [fault_of_import(guest, above, path) for guest in imported(node)]
         found += [fault_of_call(node, path)] if isinstance(node, ast.Call) else []
         yield from (f"{path}:{node.lineno}: {fault}" for fault in found if fault)
 
 
-def test_every_guest_is_guarded_and_every_guard_names_the_extra_that_brings_it():
-    found = []
+def test_every_guest_is_guarded_and_every_guard_names_the_extra_that_brings_it() -> None:
+    found: list[Any] = []
     for file in sorted((ROOT / "src/mosha").rglob("*.py")):
         path = str(file.relative_to(ROOT / "src/mosha"))
         found += faults(file.read_text(encoding="utf-8"), path)
@@ -121,7 +123,7 @@ def test_every_guest_is_guarded_and_every_guard_names_the_extra_that_brings_it()
         "importlib.import_module('pyarrow')",
     ],
 )
-def test_a_planted_fault_is_found(planted):
+def test_a_planted_fault_is_found(planted: str) -> None:
     assert list(faults(planted, "tables/planted.py"))
 
 
@@ -206,12 +208,12 @@ CALLS = {
 }
 
 
-def test_every_guest_is_blocked_once():
+def test_every_guest_is_blocked_once() -> None:
     assert set(CALLS) == GUESTS - {"sklearn", "igraph", "networkx"}
 
 
 @pytest.mark.parametrize("guest", CALLS)
-def test_without_a_guest_every_public_entry_works_or_names_its_extra(guest):
+def test_without_a_guest_every_public_entry_works_or_names_its_extra(guest: Any) -> None:
     script = BEGIN + "".join(f"touch({call!r}, lambda: {call})\n" for call in CALLS[guest])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script, guest], capture_output=True, text=True, check=False

@@ -1,6 +1,7 @@
 """Twice the size costs at most 2.5 times the work: counted in calls and in memory, which no busy machine changes."""
 
 import tracemalloc
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ BY_CHANCE = {"synthetic graph, by edges"}  # noise decides how many graphs are t
 EVERY = [road for roads in ROADS.values() for road in roads if road.what not in BY_CHANCE]
 
 
-def peak(work):
+def peak(work: Any) -> Any:
     tracemalloc.start()
     try:
         work()
@@ -26,7 +27,7 @@ def peak(work):
         tracemalloc.stop()
 
 
-def growth(road, size):
+def growth(road: Any, size: Any) -> tuple[Any, ...]:
     """How many times the calls and the memory of `size` twice that size takes."""
     found = []
     for each in (size, 2 * size):
@@ -38,14 +39,14 @@ def growth(road, size):
 
 
 @pytest.mark.parametrize("road", EVERY, ids=lambda road: road.what)
-def test_twice_the_size_costs_at_most_two_and_a_half_times_as_much(road):
+def test_twice_the_size_costs_at_most_two_and_a_half_times_as_much(road: Any) -> None:
     work, memory = growth(road, SMALL.get(road.what, road.sizes[0]))
     assert work <= 2.5
     assert memory <= 2.5
 
 
-def quadratic(size):
-    def work():
+def quadratic(size: Any) -> Any:
+    def work() -> None:
         for end in range(size):
             for place in range(end):
                 abs(place)
@@ -53,7 +54,7 @@ def quadratic(size):
     return work
 
 
-def test_a_quadratic_road_is_found():
+def test_a_quadratic_road_is_found() -> None:
     calls_made, _ = growth(Road("planted", (50, 100), quadratic), 50)
     assert calls_made > 2.5
     _, memory = growth(Road("planted", (500, 1000), lambda size: lambda: bytearray(size * size)), 500)

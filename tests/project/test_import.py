@@ -3,24 +3,26 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 GUESTS = {"numpy", "scipy", "cryptography", "duckdb", "sqlglot", "typer", "rich", "matplotlib", "psycopg", "sqlite3"}
 
 
-def loaded(statement):
+def loaded(statement: Any) -> set[Any]:
     script = f"import sys\n{statement}\nimport json\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
 
 
 @pytest.fixture(scope="module")
-def bare():
+def bare() -> Any:
     return loaded("pass")
 
 
-def test_importing_mosha_loads_no_guest_and_few_modules(bare):
+def test_importing_mosha_loads_no_guest_and_few_modules(bare: Any) -> None:
     new = loaded("import mosha") - bare
     assert not {module.split(".")[0] for module in new} & GUESTS
     ours = {module for module in new if module.startswith("mosha")}
@@ -28,19 +30,19 @@ def test_importing_mosha_loads_no_guest_and_few_modules(bare):
     assert len(new) <= 20
 
 
-def test_the_words_of_the_core_need_the_standard_library_alone(bare):
+def test_the_words_of_the_core_need_the_standard_library_alone(bare: Any) -> None:
     new = loaded("import mosha; mosha.Person, mosha.events.Laplace, mosha.Account, mosha.guarantees.Pure") - bare
     assert {module.split(".")[0] for module in new} <= set(sys.stdlib_module_names) | {"mosha"}
 
 
-def test_every_public_name_can_be_had():
+def test_every_public_name_can_be_had() -> None:
     script = (
         "import mosha\nfor name in mosha.__all__: getattr(mosha, name)\nassert set(dir(mosha)) == set(mosha.__all__)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
     import mosha
 
     with pytest.raises(AttributeError, match="surprise"):
@@ -68,20 +70,20 @@ print(json.dumps([found, order]))
 """
 
 
-def names(*how):
+def names(*how: Any) -> Any:
     done = subprocess.run([sys.executable, "-c", NAMES, *how], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_every_public_name_of_every_package_stays_what_it_is_whatever_was_imported_before():
+def test_every_public_name_of_every_package_stays_what_it_is_whatever_was_imported_before() -> None:
     """A module of the same name once took the place of a public function."""
     (expected, _), (found, order) = names("names first"), names("modules first")
     assert len(expected) > 300
     assert {name: (expected[name], found[name]) for name in expected if expected[name] != found[name]} == {}, order
 
 
-def test_every_package_with_public_names_keeps_them():
+def test_every_package_with_public_names_keeps_them() -> None:
     script = (
         "import importlib, pkgutil, types, mosha\n"
         "for found in pkgutil.walk_packages(mosha.__path__, 'mosha.'):\n"
@@ -97,12 +99,12 @@ def test_every_package_with_public_names_keeps_them():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_places_where_tables_live_are_public_as_documented():
+def test_the_places_where_tables_live_are_public_as_documented() -> None:
     script = "import mosha\nassert mosha.connect.engines.duckdb.DuckDB()"
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
 
 
-def test_a_command_with_one_answer_looks_for_no_garbage(tmp_path):
+def test_a_command_with_one_answer_looks_for_no_garbage(tmp_path: Path) -> None:
     """Looking for it while modules are loaded took a fifteenth of the time of a first answer."""
     data = tmp_path / "visits.csv"
     data.write_text("who,days\n" + "".join(f"{who},{who % 9}\n" for who in range(100)))

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import pkgutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def _is_there(module: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_every_name_that_is_imported_from_mosha_is_there(folder):
+def test_every_name_that_is_imported_from_mosha_is_there(folder: Any) -> None:
     missing = {
         str(path.relative_to(ROOT)): names
         for path in sorted((ROOT / folder).rglob("*.py"))
@@ -46,12 +47,12 @@ def test_every_name_that_is_imported_from_mosha_is_there(folder):
     assert not missing
 
 
-def test_a_name_that_is_gone_is_found():
+def test_a_name_that_is_gone_is_found() -> None:
     text = "from mosha import Ledger, gone\nimport mosha.nowhere\nfrom mosha.models import trees"
     assert find_missing(text) == ["mosha gone", "mosha.nowhere"]
 
 
-def test_every_name_that_a_facade_offers_is_there():
+def test_every_name_that_a_facade_offers_is_there() -> None:
     below = pkgutil.walk_packages(mosha.__path__, "mosha.")
     packages = [mosha.__name__, *(found.name for found in below if found.ispkg)]
     missing = []

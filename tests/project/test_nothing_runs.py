@@ -1,6 +1,8 @@
 """Nothing that Mosha reads is run: no file, no answer and no text becomes code."""
 
 import ast
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,7 @@ METHODS = {
 KEYWORDS = {("weights_only", False), ("allow_pickle", True)}
 
 
-def imported(node):
+def imported(node: Any) -> set[Any]:
     if isinstance(node, ast.Import):
         return {name.name.split(".")[0] for name in node.names}
     if isinstance(node, ast.ImportFrom) and not node.level:
@@ -29,14 +31,14 @@ def imported(node):
     return set()
 
 
-def name_of(called):
+def name_of(called: Any) -> Any:
     """`f` of f(...), `a.f` of a.f(...), `.f` of anything.f(...): the method of a value, such as model.eval()."""
     if isinstance(called, ast.Attribute):
         return f"{called.value.id}.{called.attr}" if isinstance(called.value, ast.Name) else f".{called.attr}"
     return getattr(called, "id", "")
 
 
-def fault_of_call(node):
+def fault_of_call(node: Any) -> Any:
     name = name_of(node.func)
     if name in CALLS or name in METHODS or name.removeprefix("builtins.") in CALLS:
         return f"calls {name}"
@@ -46,10 +48,10 @@ def fault_of_call(node):
     return f"gives {given & KEYWORDS}" if given & KEYWORDS else None
 
 
-def faults(text):
+def faults(text: Any) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if imported(node) & MODULES:
-            yield f"line {node.lineno}: imports {imported(node) & MODULES}"
+            yield f"line {node.lineno}: imports {imported(node) & MODULES}"  # type: ignore[attr-defined]
         if isinstance(node, ast.Call) and (fault := fault_of_call(node)):
             yield f"line {node.lineno}: {fault}"
 
@@ -57,7 +59,7 @@ def faults(text):
 OWN_PROGRAM = "src/mosha/classroom/exercises/exercise.py"  # `mosha learn check` runs the reader's own answer
 
 
-def test_no_file_of_the_package_runs_what_it_reads():
+def test_no_file_of_the_package_runs_what_it_reads() -> None:
     found = {
         str(path.relative_to(ROOT)): list(faults(path.read_text(encoding="utf-8")))
         for path in (ROOT / "src/mosha").rglob("*.py")
@@ -83,9 +85,9 @@ def test_no_file_of_the_package_runs_what_it_reads():
         "builtins.eval(text)",
     ],
 )
-def test_a_planted_one_is_found(planted):
+def test_a_planted_one_is_found(planted: str) -> None:
     assert list(faults(planted))
 
 
-def test_what_is_harmless_is_not():
+def test_what_is_harmless_is_not() -> None:
     assert not list(faults("model.eval()\nyaml.safe_load(text)\nnp.load(path, allow_pickle=False)\nre.compile(text)"))

@@ -4,6 +4,9 @@ import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,14 +49,14 @@ sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, LK_UNLCK=0, locking=lo
 """
 
 
-def run(script, *arguments):
+def run(script: Any, *arguments: Any) -> Any:
     command = [sys.executable, "-W", "ignore", "-c", HIDDEN + script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_every_module_imports():
+def test_every_module_imports() -> None:
     found = run(
         "import importlib, pkgutil, mosha\n"
         "for found in pkgutil.walk_packages(mosha.__path__, 'mosha.'):\n"
@@ -65,7 +68,7 @@ def test_every_module_imports():
     assert len(found.splitlines()) > 300
 
 
-def test_a_ledger_and_a_stream_that_goes_on_after_its_process(tmp_path):
+def test_a_ledger_and_a_stream_that_goes_on_after_its_process(tmp_path: Path) -> None:
     script = """
 import mosha
 from mosha import streams
@@ -86,7 +89,7 @@ finally:
     assert run(script, str(tmp_path)).split() == ["2", "True"]
 
 
-def test_the_files_of_a_survey_on_the_command_line(tmp_path):
+def test_the_files_of_a_survey_on_the_command_line(tmp_path: Path) -> None:
     script = """
 import contextlib, pathlib
 from mosha.cli.local.files import hold, read, write
@@ -102,7 +105,7 @@ print(load_secret(secret) == load_secret(secret))
     assert run(script, str(tmp_path)).split() == ["b'one'", "True"]
 
 
-def test_where_a_system_has_no_locks_at_all_a_stream_is_refused_unpaid(tmp_path):
+def test_where_a_system_has_no_locks_at_all_a_stream_is_refused_unpaid(tmp_path: Path) -> None:
     script = """
 sys.modules["msvcrt"] = None
 import mosha
@@ -117,7 +120,7 @@ except mosha.errors.StateRefused:
     assert run(script, str(tmp_path)).split() == ["refused", "True"]
 
 
-def imports(text):
+def imports(text: Any) -> Iterator[Any]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value != os.name:
             yield node.value  # of import_module, wherever it is called
@@ -127,7 +130,7 @@ def imports(text):
             yield (node.module or "").split(".")[0]
 
 
-def test_modules_of_one_system_are_asked_for_in_one_place_alone():
+def test_modules_of_one_system_are_asked_for_in_one_place_alone() -> None:
     found = {
         str(path.relative_to(ROOT / "src/mosha"))
         for path in (ROOT / "src/mosha").rglob("*.py")
@@ -137,5 +140,55 @@ def test_modules_of_one_system_are_asked_for_in_one_place_alone():
 
 
 @pytest.mark.parametrize("planted", ["import fcntl", "def f():\n    from resource import getrusage"])
-def test_a_planted_one_is_found(planted):
+def test_a_planted_one_is_found(planted: str) -> None:
     assert set(imports(planted)) & UNIX_ALONE
+
+
+def find_lost_names(tree: ast.Module) -> list[str]:
+    """Names of the module that a function also gives to what it goes through in a list, a set or a dict.
+
+    Python 3.12.0 and 3.12.1 lose the module's name there: the next list in that function finds it unbound.
+    """
+    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp)
+    outside = set(_top_names(tree))
+    lost = []
+    for function in ast.walk(tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        loops = [node for node in ast.walk(function) if isinstance(node, comprehensions)]
+        taken = {node.id for loop in loops for node in _targets(loop)} & outside
+        hidden = {id(node) for loop in loops if taken & {t.id for t in _targets(loop)} for node in ast.walk(loop)}
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name) and id(node) not in hidden]
+        own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        own |= {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
+        lost += sorted({node.id for node in names} & taken - own)
+    return lost
+
+
+def _top_names(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _targets(loop: ast.ListComp | ast.SetComp | ast.DictComp) -> list[ast.Name]:
+    return [node for part in loop.generators for node in ast.walk(part.target) if isinstance(node, ast.Name)]
+
+
+LOST = """
+from somewhere import column
+def list_them(columns):
+    arrays = {i: column for i, column in enumerate(columns)}
+    return [column(c) for c in columns]
+"""
+
+
+def test_no_name_is_lost_in_python_3_12() -> None:
+    assert find_lost_names(ast.parse(LOST)) == ["column"]
+    assert find_lost_names(ast.parse(LOST.replace("i, column in", "i, one in"))) == []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        assert find_lost_names(ast.parse(path.read_text(encoding="utf-8"))) == [], path

@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +13,12 @@ from tests.project.pages import ROOT, blocks
 ENGLISH, CHINESE = ROOT / "README.md", ROOT / "README.zh-CN.md"
 
 
-def test_the_code_blocks_are_equal_byte_for_byte():
+def test_the_code_blocks_are_equal_byte_for_byte() -> None:
     assert blocks(ENGLISH)
     assert [b[:2] for b in blocks(ENGLISH)] == [b[:2] for b in blocks(CHINESE)]
 
 
-def test_the_structure_is_equal():
+def test_the_structure_is_equal() -> None:
     shape = lambda page: [
         re.match(r"#+|\|", line)[0]
         for line in page.read_text(encoding="utf-8").splitlines()
@@ -26,18 +28,18 @@ def test_the_structure_is_equal():
 
 
 @pytest.mark.parametrize("page", [ENGLISH, CHINESE], ids=lambda page: page.name)
-def test_links_to_files_lead_somewhere(page):
+def test_links_to_files_lead_somewhere(page: Any) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (ROOT / target).exists(), target
 
 
-def test_each_links_to_the_other():
+def test_each_links_to_the_other() -> None:
     assert "README.zh-CN.md" in ENGLISH.read_text(encoding="utf-8")
     assert "(README.md)" in CHINESE.read_text(encoding="utf-8")
 
 
-def test_the_snippets_run_after_the_base_install(tmp_path):
+def test_the_snippets_run_after_the_base_install(tmp_path: Path) -> None:
     """Without any extra: packages that only extras bring are blocked."""
     absent = ["pandas", "pyarrow", "polars", "numba", "matplotlib", "torch", "yaml", "psycopg", "pyspark", "altair"]
     code = "\n".join(block.text for block in blocks(ENGLISH) if block.language == "python")

@@ -1,6 +1,7 @@
 """One word, one place, one default: how `delta` and `account` are given, over all public signatures."""
 
 import inspect
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ SUBJECTS = {
 }
 
 
-def find_parameters(word):
+def find_parameters(word: Any) -> Any:
     seen, found = set(), {}
     for facade, module in public.facades().items():
         for name, value in public.objects(module):
@@ -43,7 +44,7 @@ def find_parameters(word):
                 continue
             seen.add(id(value))
             try:
-                parameters = inspect.signature(value).parameters
+                parameters = inspect.signature(value).parameters  # type: ignore[arg-type]
             except (TypeError, ValueError):
                 continue
             if word in parameters:
@@ -51,19 +52,19 @@ def find_parameters(word):
     return found
 
 
-def test_delta_goes_by_name():
+def test_delta_goes_by_name() -> None:
     loose = {name for name, (_, one) in find_parameters("delta").items() if one.kind is not one.KEYWORD_ONLY}
     assert loose == set(OBJECTS)
 
 
-def test_no_delta_is_paid_that_nobody_said():
+def test_no_delta_is_paid_that_nobody_said() -> None:
     """Where it may be left out it is none: 0 where it is a price of one release, None where a plan asks for it."""
     given = find_parameters("delta")
     spending = {name for name, (_, one) in given.items() if one.default not in (one.empty, None, 0.0)}
     assert spending == set(SAID_FOR_YOU)
 
 
-def test_an_account_goes_by_name_where_it_pays_for_data():
+def test_an_account_goes_by_name_where_it_pays_for_data() -> None:
     """Fields of protected data have an order; elsewhere the account comes first, where it is who acts, or by name."""
     given = find_parameters("account")
     loose = {name for name, (_, one) in given.items() if one.kind is not one.KEYWORD_ONLY}
@@ -71,16 +72,16 @@ def test_an_account_goes_by_name_where_it_pays_for_data():
     assert loose - fields - {"mosha.tables.Table"} == set(SUBJECTS)
 
 
-def test_an_account_that_may_be_left_out_is_none():
+def test_an_account_that_may_be_left_out_is_none() -> None:
     assert {one.default for _, one in find_parameters("account").values()} <= {inspect.Parameter.empty, None}
 
 
 @pytest.mark.parametrize("facade", sorted(public.facades()))
-def test_a_price_is_never_a_default(facade):
+def test_a_price_is_never_a_default(facade: Any) -> None:
     """epsilon, rho and mu are said, or there is none."""
     for name, value in public.objects(public.facades()[facade]):
         try:
-            parameters = inspect.signature(value).parameters
+            parameters = inspect.signature(value).parameters  # type: ignore[arg-type]
         except (TypeError, ValueError):
             continue
         for word in ("epsilon", "rho", "mu"):

@@ -4,6 +4,8 @@ import ast
 import doctest
 import re
 import shlex
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,21 +15,21 @@ from tests.project.pages import blocks, every_page, name
 pages = pytest.mark.parametrize("page", every_page(), ids=name)
 
 
-def run_python(page, block, names):
+def run_python(page: Any, block: Any, names: Any) -> None:
     source = "\n" * (block.line - 1) + block.text
     exec(compile(source, name(page), "exec"), names)
 
 
-def run_doctest(page, block, names):
+def run_doctest(page: Any, block: Any, names: Any) -> None:
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     example = doctest.DocTestParser().get_doctest(block.text, names, name(page), name(page), block.line)
-    said = []
+    said: list[Any] = []
     doctest.DocTestRunner(optionflags=flags).run(example, out=said.append, clear_globs=False)
     assert not said, "".join(said)
     names.update(example.globs)
 
 
-def run_commands(block):
+def run_commands(block: Any) -> None:
     for line in block.text.replace("\\\n", "").splitlines():
         if not line.startswith("$ mosha "):
             continue
@@ -37,7 +39,9 @@ def run_commands(block):
 
 
 @pages
-def test_every_snippet_of_the_page_runs(page, tmp_path, monkeypatch, capsys):
+def test_every_snippet_of_the_page_runs(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     names = {"__name__": "snippet"}
@@ -51,13 +55,13 @@ def test_every_snippet_of_the_page_runs(page, tmp_path, monkeypatch, capsys):
 
 
 @pages
-def test_every_block_says_what_language_it_is(page):
+def test_every_block_says_what_language_it_is(page: Any) -> None:
     known = {"python", "pycon", "console", "sh", "text", "json", "toml", "markdown", "html", "py"}  # py: code of a peer
     assert {block.language for block in blocks(page)} <= known
 
 
 @pages
-def test_python_that_is_shown_imports_only_what_exists_for_users(page):
+def test_python_that_is_shown_imports_only_what_exists_for_users(page: Any) -> None:
     for block in blocks(page):
         if block.language != "python":
             continue
@@ -66,12 +70,12 @@ def test_python_that_is_shown_imports_only_what_exists_for_users(page):
                 assert not any(part.startswith("_") for part in node.module.split("."))
 
 
-def test_the_runner_of_snippets_can_fail(tmp_path, monkeypatch):
+def test_the_runner_of_snippets_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(run_python.__globals__, "name", str)
     wrong = tmp_path / "wrong.md"
     wrong.write_text("```python\nx = 1\n```\n\n```pycon\n>>> x + 1\n3\n```\n\n```console\n$ mosha x\n```\n", "utf-8")
     code, session, command = blocks(wrong)
-    names = {}
+    names: dict[Any, Any] = {}
     run_python(wrong, code, names)
     with pytest.raises(AssertionError, match="Expected"):
         run_doctest(wrong, session, names)

@@ -8,6 +8,8 @@ import inspect
 import pickle
 import re
 from enum import Enum
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,34 +28,34 @@ from mosha.tables.sql.query import statement
 PERSON = mosha.Person("who", at_most=2)
 
 
-def frame(rows):
+def frame(rows: Any) -> Any:
     """Rows of some people; one row more is one person more, with values nobody else has."""
     values = [(i, "A", float(i)) for i in range(rows)] + ([(10**6 + rows, "secret", 98765.4321)] if rows % 2 else [])
     who, ward, days = zip(*values, strict=True)
     return pa.table({"who": who, "ward": ward, "days": days})
 
 
-def table(rows, _=None):
+def table(rows: Any, _: Any = None) -> Any:
     return tables.protect(frame(rows), unit=PERSON)
 
 
-def report(rows, _=None):
+def report(rows: Any, _: Any = None) -> Any:
     return mosha.Report("r", epsilon=1).add("all", table(rows).count(), within=50).add("days", table(rows).persons())
 
 
-def from_csv(rows, folder):
+def from_csv(rows: Any, folder: Any) -> Any:
     from pyarrow import csv
 
     csv.write_csv(frame(rows), folder / "t.csv")
     return mosha.connect.source(folder / "t.csv")
 
 
-def from_parquet(rows, folder):
+def from_parquet(rows: Any, folder: Any) -> Any:
     pq.write_table(frame(rows), folder / "t.parquet")
     return mosha.connect.source(folder / "t.parquet")
 
 
-def from_database(rows, folder):
+def from_database(rows: Any, folder: Any) -> Any:
     import duckdb
 
     path = folder / f"t{rows % 2}" / "t.duckdb"
@@ -64,28 +66,28 @@ def from_database(rows, folder):
     return mosha.connect.source(path, table="t")
 
 
-def question(rows, _=None):
+def question(rows: Any, _: Any = None) -> Any:
     return table(rows).group_by("ward", keys=["A"]).mean("days", between=(0, 9))
 
 
-def aggregation(rows):
+def aggregation(rows: Any) -> Any:
     (part,) = question(rows).parts(tables.Budget(epsilon=1))
     return part.question(question(rows).frame, 2, bytes(32))[0]
 
 
-def link(rows, _=None):
+def link(rows: Any, _: Any = None) -> Any:
     """One table as persons and as their rows."""
     whole = table(rows)
     visits = whole.synthesize(between={"days": (0, 9)}, columns=["days"])
     return whole.synthesize(keys={"ward": ["A", "B"]}, columns=["ward"]).link(visits, at_most=3)
 
 
-def graph(rows, _=None):
+def graph(rows: Any, _: Any = None) -> Any:
     edges = [(i, i + 1) for i in range(rows)]
     return graphs.protect(edges, vertices=50, unit=mosha.Edge())
 
 
-def training(rows, _=None):
+def training(rows: Any, _: Any = None) -> Any:
     torch = pytest.importorskip("torch")
     account = ledger.Ledger.memory().account("a", unit=mosha.Example(), epsilon=3, delta=1e-5)
     model = torch.nn.Linear(2, 2)
@@ -97,7 +99,7 @@ def training(rows, _=None):
     return begun
 
 
-def paid_run(rows):
+def paid_run(rows: Any) -> Any:
     account = ledger.Ledger.memory().account("a", unit=PERSON, epsilon=10)
     asked = tables.protect(frame(rows), unit=PERSON, account=account).count()
     run = account.open(asked.measurement(tables.Budget(epsilon=1)))
@@ -186,11 +188,11 @@ RELEASED = {
 """Classes that hold plans, or what was released: nothing else about rows."""
 
 
-def public_classes():
+def public_classes() -> Any:
     """Every class that can be reached by public names, with the package it is found in."""
-    found, seen = {}, set()
+    found, seen = {}, set()  # type: ignore[var-annotated]
 
-    def walk(module):
+    def walk(module: Any) -> None:
         seen.add(module.__name__)
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
@@ -205,19 +207,19 @@ def public_classes():
     return found
 
 
-def _silent(kind):
+def _silent(kind: Any) -> Any:
     """Whether every text of a class is Python's own: a name and an address."""
     own = [getattr(kind, name) is getattr(object, name) for name in ("__repr__", "__str__")]
     return all(own) and not hasattr(kind, "_repr_html_")
 
 
-def _needs_maker(kind, package, name):
+def _needs_maker(kind: Any, package: Any, name: Any) -> bool:
     if issubclass(kind, NO_ROWS) or package in PUBLIC or name in RELEASED.get(package, "").split() or _silent(kind):
         return False
     return kind not in MAKERS
 
 
-def test_every_public_class_says_how_it_is_made_from_private_data():
+def test_every_public_class_says_how_it_is_made_from_private_data() -> None:
     unknown = [
         f"{package}.{name}" for kind, (package, name) in public_classes().items() if _needs_maker(kind, package, name)
     ]
@@ -227,16 +229,16 @@ def test_every_public_class_says_how_it_is_made_from_private_data():
     )
 
 
-def test_a_new_class_with_a_text_of_its_own_is_noticed():
+def test_a_new_class_with_a_text_of_its_own_is_noticed() -> None:
     class Fresh:
-        def __repr__(self):
+        def __repr__(self) -> str:
             return "rows"
 
     assert _needs_maker(Fresh, "tables", "Fresh")
     assert not _needs_maker(type("Plain", (), {}), "tables", "Plain")
 
 
-def texts(value):
+def texts(value: Any) -> dict[Any, Any]:
     """Everything an object says of itself, without addresses."""
     said = {"repr": repr(value), "str": str(value), "format": f"{value}"}
     for name in ("_repr_html_", "_repr_markdown_", "_repr_png_", "_repr_mimebundle_"):
@@ -253,9 +255,9 @@ def texts(value):
     return {name: re.sub(r"0x[0-9a-f]+", "0x", text) for name, text in said.items()}
 
 
-@pytest.mark.parametrize(("kind", "place"), [(k, i) for k, makers in MAKERS.items() for i in range(len(makers))])
-def test_texts_are_equal_on_neighboring_data(kind, place, tmp_path):
-    make = MAKERS[kind][place]
+@pytest.mark.parametrize(("kind", "place"), [(k, i) for k, makers in MAKERS.items() for i in range(len(makers))])  # type: ignore[arg-type]
+def test_texts_are_equal_on_neighboring_data(kind: Any, place: Any, tmp_path: Path) -> None:
+    make = MAKERS[kind][place]  # type: ignore[index]
     said = []
     for rows in (6, 7):
         made = make(rows, tmp_path)
@@ -286,13 +288,13 @@ SHOWN = [
 
 
 @pytest.mark.parametrize("kind", SHOWN, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
-def test_what_people_look_at_has_a_text_and_html_of_its_own(kind):
+def test_what_people_look_at_has_a_text_and_html_of_its_own(kind: Any) -> None:
     assert kind.__str__ is not object.__str__
     assert kind.__repr__ is not object.__repr__
     assert callable(kind._repr_html_)
 
 
-def test_a_text_with_the_number_of_rows_is_caught():
+def test_a_text_with_the_number_of_rows_is_caught() -> None:
     assert texts(frame(6)) != texts(frame(7))
 
 
@@ -308,7 +310,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals_are_equal_on_neighboring_data(name):
+def test_refusals_are_equal_on_neighboring_data(name: Any) -> None:
     said = []
     for rows in (6, 7):
         with pytest.raises(mosha.errors.MoshaError) as caught:
@@ -318,8 +320,8 @@ def test_refusals_are_equal_on_neighboring_data(name):
     assert "secret" not in said[0]
 
 
-def test_the_repr_of_a_protected_frame_is_short_and_has_no_number_of_rows():
+def test_the_repr_of_a_protected_frame_is_short_and_has_no_number_of_rows() -> None:
     protected = tables.protect(pa.table({"p": range(20190)}), unit=mosha.Person("p"))
-    for shown in (protected, protected.count(), protected.relation, protected.relation.source):
+    for shown in (protected, protected.count(), protected.relation, protected.relation.source):  # type: ignore[attr-defined]
         assert "20190" not in repr(shown)
         assert len(repr(shown)) < 250

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.project.pages import ROOT
 BIN = Path(sys.executable).parent
 
 
-def run(*command, **environment):
+def run(*command: Any, **environment: Any) -> Any:
     return subprocess.run(
         [str(BIN / command[0]), *command[1:]],
         cwd=ROOT,
@@ -35,24 +36,24 @@ def run(*command, **environment):
     ],
     ids=" ".join,
 )
-def test_the_tool_finds_nothing(command):
+def test_the_tool_finds_nothing(command: Any) -> None:
     done = run(*command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("site")
     done = run("mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder), NO_MKDOCS_2_WARNING="1")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
-def test_the_documentation_builds_without_a_warning(site):
+def test_the_documentation_builds_without_a_warning(site: Any) -> None:
     assert (site / "index.html").exists()
 
 
-def test_the_documentation_needs_no_network(site):
+def test_the_documentation_needs_no_network(site: Any) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         for outside in ("fonts.googleapis.com", "cdn.", "unpkg.com", 'script src="http'):
@@ -60,13 +61,13 @@ def test_the_documentation_needs_no_network(site):
 
 
 @pytest.mark.parametrize("module", ["accounting", "errors", "events", "guarantees", "ledger", "mechanisms", "noise"])
-def test_every_public_name_is_in_the_reference(site, module):
+def test_every_public_name_is_in_the_reference(site: Any, module: str) -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
     described = {identifier.rsplit(".", 1)[-1] for identifier in re.findall(r'id="(mosha\.[\w.]+)"', pages)}
     assert set(getattr(mosha, module).__all__) - described <= {"planning", "NOTHING"}
 
 
-def test_make_knows_its_commands():
+def test_make_knows_its_commands() -> None:
     for command in (
         "demo",
         "test",

@@ -5,6 +5,8 @@ import math
 import random
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -35,20 +37,20 @@ DECLARED = {
 }
 
 
-def make_data(people=600):
+def make_data(people: int = 600) -> Any:
     draw = random.Random(people)
     rows = [(n % people, draw.choice(WARDS), draw.choice("FM"), draw.randint(0, 9)) for n in range(2 * people)]
     return dict(zip(DECLARED["columns"], map(list, zip(*rows, strict=True)), strict=True))
 
 
-def make_table(ledger=None, **limit):
+def make_table(ledger: Any = None, **limit: Any) -> Any:
     unit = mosha.Person("who", at_most=4)
     account = (ledger or mosha.Ledger.memory()).account("r", unit=unit, **(limit or {"epsilon": 10, "delta": 1e-5}))
     return mosha.protect(make_data(), unit=unit, account=account, schema=DECLARED)
 
 
-def make_report(table, **options):
-    told = {"epsilon": 1, "delta": 1e-6, "period": "year"} | options
+def make_report(table: Any, **options: Any) -> Any:
+    told: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "period": "year"} | options
     return (
         Report("Wards", **told)
         .add("by_ward", table.group_by("ward").count(), within=40)
@@ -57,7 +59,7 @@ def make_report(table, **options):
     )
 
 
-def test_every_wish_is_met_within_the_budget_and_the_forecast_is_what_is_paid():
+def test_every_wish_is_met_within_the_budget_and_the_forecast_is_what_is_paid() -> None:
     report = make_report(make_table())
     planned = report.plan(on="2026")
     assert planned.meets_wishes
@@ -70,7 +72,7 @@ def test_every_wish_is_met_within_the_budget_and_the_forecast_is_what_is_paid():
     assert edition["people"].error(0.9)["persons"][0] <= 20
 
 
-def test_a_number_about_all_people_inside_a_query_is_refused_before_anything_is_paid():
+def test_a_number_about_all_people_inside_a_query_is_refused_before_anything_is_paid() -> None:
     table = make_table()
     sql = "SELECT COUNT(*) AS n FROM visits WHERE days > (SELECT AVG(days) FROM visits)"
     report = Report("nested", epsilon=1)
@@ -82,7 +84,7 @@ def test_a_number_about_all_people_inside_a_query_is_refused_before_anything_is_
     assert nearest.plan(on="2026").cost <= 1
 
 
-def test_together_questions_cost_less_than_one_by_one_where_a_delta_allows_it():
+def test_together_questions_cost_less_than_one_by_one_where_a_delta_allows_it() -> None:
     table = make_table()
     report = Report("many", epsilon=5, delta=1e-6)
     for place in range(12):
@@ -95,7 +97,7 @@ def test_together_questions_cost_less_than_one_by_one_where_a_delta_allows_it():
     assert planned.cost < alone
 
 
-def test_wishes_that_are_too_dear_are_told_by_how_much_and_nothing_is_paid():
+def test_wishes_that_are_too_dear_are_told_by_how_much_and_nothing_is_paid() -> None:
     table = make_table()
     report = Report("dear", epsilon=0.01).add("all", table.count(), within=1)
     assert report.plan().widening == pytest.approx(math.log(20) * 4 / 0.01, rel=0.05)
@@ -106,7 +108,7 @@ def test_wishes_that_are_too_dear_are_told_by_how_much_and_nothing_is_paid():
     assert report.run(widen=True)["all"].error()["count"][0] > 100
 
 
-def test_a_period_is_paid_once_and_found_again_in_another_process(tmp_path):
+def test_a_period_is_paid_once_and_found_again_in_another_process(tmp_path: Path) -> None:
     first = make_report(make_table(mosha.Ledger(tmp_path / "book.db")))
     edition = first.run(on="2026-03-05")
     table = make_table(mosha.Ledger(tmp_path / "book.db"))
@@ -121,11 +123,11 @@ def test_a_period_is_paid_once_and_found_again_in_another_process(tmp_path):
         make_report(table).add("more", table.count(), within=100).run(on="2026")
 
 
-def test_a_report_that_was_cut_off_goes_on_where_it_was_and_pays_nothing_more(tmp_path):
+def test_a_report_that_was_cut_off_goes_on_where_it_was_and_pays_nothing_more(tmp_path: Path) -> None:
     report = make_report(make_table(mosha.Ledger(tmp_path / "book.db")))
     ticks = iter([None, KeyboardInterrupt])
 
-    def tick():
+    def tick() -> None:
         if next(ticks) is not None:
             raise KeyboardInterrupt
 
@@ -138,7 +140,9 @@ def test_a_report_that_was_cut_off_goes_on_where_it_was_and_pays_nothing_more(tm
     assert all(section.answer is not None for section in edition)
 
 
-def break_statements(monkeypatch, places, allowed=3, *, kill=False):
+def break_statements(
+    monkeypatch: pytest.MonkeyPatch, places: Any, allowed: Any = 3, *, kill: bool = False
+) -> tuple[Any, ...]:
     """A report of three counts, whose engine fails at the statements of these numbers; and what it has met.
 
     With `kill`, the process is gone without a word there.
@@ -151,7 +155,7 @@ def break_statements(monkeypatch, places, allowed=3, *, kill=False):
         report = report.add(f"part {place}", table.where(mosha.col("x") > place).count())
     run, met = engine._plans.run, []
 
-    def break_some(statement):
+    def break_some(statement: Any) -> Any:
         met.append(statement)
         if kill and len(met) in places:
             raise KeyboardInterrupt
@@ -161,12 +165,14 @@ def break_statements(monkeypatch, places, allowed=3, *, kill=False):
     return report, account, met
 
 
-def tell_answered(edition):
+def tell_answered(edition: Any) -> list[Any]:
     return [section.answer is not None for section in edition.sections]
 
 
 @pytest.mark.parametrize("place", [1, 2, 3])
-def test_a_question_whose_engine_failed_is_asked_once_more_and_no_other_is_lost(place, monkeypatch):
+def test_a_question_whose_engine_failed_is_asked_once_more_and_no_other_is_lost(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     report, account, met = break_statements(monkeypatch, {place})
     with pytest.raises(errors.DataError):
         report.run()
@@ -178,7 +184,7 @@ def test_a_question_whose_engine_failed_is_asked_once_more_and_no_other_is_lost(
     assert len(met) == 4
 
 
-def test_a_question_that_fails_twice_is_lost_alone_and_nothing_asks_it_again(monkeypatch):
+def test_a_question_that_fails_twice_is_lost_alone_and_nothing_asks_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     report, account, met = break_statements(monkeypatch, {2, 4})
     for found in ([True, False, False], [True, False, True]):
         with pytest.raises(errors.DataError):
@@ -188,7 +194,7 @@ def test_a_question_that_fails_twice_is_lost_alone_and_nothing_asks_it_again(mon
     assert (account.failures, len(met)) == (2, 4)
 
 
-def test_showing_a_report_asks_nothing_and_takes_nothing_away_from_a_run_elsewhere(tmp_path):
+def test_showing_a_report_asks_nothing_and_takes_nothing_away_from_a_run_elsewhere(tmp_path: Path) -> None:
     """`show` started the questions that were paid for and not asked, and so became the holder of a run under way."""
     report = make_report(make_table(mosha.Ledger(tmp_path / "book.db")))
     beside = make_table(mosha.Ledger(tmp_path / "book.db"))
@@ -205,7 +211,9 @@ def test_showing_a_report_asks_nothing_and_takes_nothing_away_from_a_run_elsewhe
     assert "claim" not in kinds
 
 
-def test_a_report_that_was_killed_twice_in_one_question_goes_on_with_the_others(monkeypatch):
+def test_a_report_that_was_killed_twice_in_one_question_goes_on_with_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The third run gives the question up and asks the others; a later one asks it once more, in a step of its own."""
     report, account, met = break_statements(monkeypatch, {2, 3}, kill=True)
     for _ in range(2):
@@ -221,7 +229,9 @@ def test_a_report_that_was_killed_twice_in_one_question_goes_on_with_the_others(
     assert (account.spent, len(met), len(set(met))) == (pytest.approx(1, rel=0.01), 5, 3)
 
 
-def test_a_question_that_kills_every_process_is_lost_alone_and_is_not_asked_for_ever(monkeypatch):
+def test_a_question_that_kills_every_process_is_lost_alone_and_is_not_asked_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Twice in its own step, and once in the spare one, whose first start was that of the process before."""
     report, account, met = break_statements(monkeypatch, {2, 3, 5, 6, 7, 8, 9}, kill=True)
     for run in range(8):
@@ -233,10 +243,10 @@ def test_a_question_that_kills_every_process_is_lost_alone_and_is_not_asked_for_
     assert (account.failures, len(met)) == (2, 5)
 
 
-def test_a_step_that_breaks_leaves_the_others_their_answers(tmp_path):
+def test_a_step_that_breaks_leaves_the_others_their_answers(tmp_path: Path) -> None:
     table = make_table(mosha.Ledger(tmp_path / "book.db"))
 
-    def break_down(starts, end):
+    def break_down(starts: Any, end: Any) -> NoReturn:
         raise RuntimeError
 
     report = Report("streams", epsilon=1, period="quarter").add("all", table.count())
@@ -251,7 +261,7 @@ def test_a_step_that_breaks_leaves_the_others_their_answers(tmp_path):
     assert "could not be answered" in again.to_markdown("en")
 
 
-def test_streams_and_graphs_share_the_budget():
+def test_streams_and_graphs_share_the_budget() -> None:
     ledger = mosha.Ledger.memory()
     table = make_table(ledger)
     edge = ledger.account("edges", unit=mosha.Edge(), epsilon=5)
@@ -271,7 +281,7 @@ def test_streams_and_graphs_share_the_budget():
     assert report.plan().cost <= 2
 
 
-def test_margins_add_up_and_their_totals_have_narrower_bars_than_sums_of_cells():
+def test_margins_add_up_and_their_totals_have_narrower_bars_than_sums_of_cells() -> None:
     table = make_table()
     edition = Report("margins", epsilon=1, delta=1e-6).add_margins("by", table, ["ward", "sex"]).run()
     found, bars = edition["by"].table, edition["by"].error()["count"]
@@ -288,14 +298,14 @@ def test_margins_add_up_and_their_totals_have_narrower_bars_than_sums_of_cells()
     assert refusal.value.code == "reports.needs_delta"
 
 
-def make_ready(event, value):
+def make_ready(event: Any, value: Any) -> Any:
     step = lambda state, data, ask, rng: (value, state)
     return ReadyPart(
         measurement=Measurement(unit=mosha.Row(), event=event, step=step), data=None, look=lambda: None, read=None
     )
 
 
-def test_no_part_is_answered_twice_whatever_is_asked():
+def test_no_part_is_answered_twice_whatever_is_asked() -> None:
     joined = join_parts([make_ready(Laplace(2), 1), make_ready(Laplace(4), 2)], name="r", question="q", delta=0)
     answer, state = joined.step(joined.init(), None, 1, secure())
     assert answer == {"part": 1, "value": 2}
@@ -309,7 +319,7 @@ def test_no_part_is_answered_twice_whatever_is_asked():
 
 
 @pytest.mark.parametrize("counts", [(3, 1), (1, 3), (2, 2), (1, 1, 1), (5, 1), (1, 2, 3), (7, 1, 1, 1)])
-def test_nothing_that_was_spent_is_handed_back(counts):
+def test_nothing_that_was_spent_is_handed_back(counts: Any) -> None:
     """Whatever the steps that were taken, what stays paid covers the parts that they may have answered."""
     events = [Laplace(2) * count for count in counts]
     joined = join_parts([make_ready(event, 0) for event in events], name="r", question="q", delta=0)
@@ -323,7 +333,7 @@ def test_nothing_that_was_spent_is_handed_back(counts):
     assert account.spent == pytest.approx(sum(counts) / 2)
 
 
-def test_a_report_is_written_in_every_form_and_tells_nothing_else(tmp_path):
+def test_a_report_is_written_in_every_form_and_tells_nothing_else(tmp_path: Path) -> None:
     report = make_report(make_table(), lang="en")
     edition = report.run(on="2026")
     for ending in ("html", "md", "csv", "ipynb", "json", "parquet"):
@@ -340,7 +350,7 @@ def test_a_report_is_written_in_every_form_and_tells_nothing_else(tmp_path):
     assert refusal.value.code == "reports.unknown_ending"
 
 
-def test_a_pdf_is_printed_by_a_browser_or_the_error_names_one(tmp_path, monkeypatch):
+def test_a_pdf_is_printed_by_a_browser_or_the_error_names_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edition = Report("small", epsilon=1).add("all", make_table().count()).run()
     monkeypatch.setenv("MOSHA_PRINT_ENGINE", "no-such-browser")
     with pytest.raises(InvalidParameter) as refusal:
@@ -351,7 +361,7 @@ def test_a_pdf_is_printed_by_a_browser_or_the_error_names_one(tmp_path, monkeypa
         assert edition.save(tmp_path / "report.pdf").read_bytes()[:5] == b"%PDF-"
 
 
-def write_hospital(folder):
+def write_hospital(folder: Any) -> None:
     draw = random.Random(3)
     lines = ["patient_id,ward,day,stay,age"]
     lines += [
@@ -365,7 +375,9 @@ def write_hospital(folder):
     )
 
 
-def test_a_template_is_drafted_forecast_run_and_shown_from_the_command_line(tmp_path, capsys, monkeypatch):
+def test_a_template_is_drafted_forecast_run_and_shown_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write_hospital(tmp_path)
     assert main(["report", "draft", "report.yaml", "--template", "hospital"]) == 0
@@ -384,7 +396,7 @@ def test_a_template_is_drafted_forecast_run_and_shown_from_the_command_line(tmp_
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_every_template_is_a_report_once_its_data_are_there(template, lang, tmp_path):
+def test_every_template_is_a_report_once_its_data_are_there(template: Any, lang: Any, tmp_path: Path) -> None:
     text = draft_report(template=template, lang=lang)
     assert (("language: zh" in text) and ("一" <= text[2] <= "龥")) == (lang == "zh")
     declared = "\n".join(line[4:] for line in text.splitlines() if line.startswith("#   "))
@@ -416,7 +428,7 @@ def test_every_template_is_a_report_once_its_data_are_there(template, lang, tmp_
         ({"questions": {"x": {"stream": {"step": "day"}}}}, "reports.stream_time"),
     ],
 )
-def test_a_file_that_is_wrong_is_told_where(change, code, tmp_path):
+def test_a_file_that_is_wrong_is_told_where(change: Any, code: str, tmp_path: Path) -> None:
     write_hospital(tmp_path)
     said = {
         "title": "T", "period": "year", "budget": {"epsilon": 1}, "ledger": ":memory:",
@@ -428,7 +440,7 @@ def test_a_file_that_is_wrong_is_told_where(change, code, tmp_path):
     assert refusal.value.code == code
 
 
-def test_periods_have_labels_and_ends():
+def test_periods_have_labels_and_ends() -> None:
     assert find_period("week", "2026-W20").start == date(2026, 5, 11)
     assert find_period("quarter", "2026-Q4").end == date(2027, 1, 1)
     with pytest.raises(InvalidParameter):
@@ -437,7 +449,7 @@ def test_periods_have_labels_and_ends():
         replace(Report("x", epsilon=1), epsilon=None)
 
 
-def test_every_ledger_pays_for_its_own_data_whatever_its_accounts_are_called():
+def test_every_ledger_pays_for_its_own_data_whatever_its_accounts_are_called() -> None:
     tables = [make_table(epsilon=limit) for limit in (1, 0.25)]
     assert [table.account.name for table in tables] == ["r", "r"]
     report = Report("Two ledgers", epsilon=0.5)
@@ -448,7 +460,7 @@ def test_every_ledger_pays_for_its_own_data_whatever_its_accounts_are_called():
     assert all(0.2 < table.account.spent <= 0.25 for table in tables)
 
 
-def test_two_handles_of_one_account_pay_once_together(tmp_path):
+def test_two_handles_of_one_account_pay_once_together(tmp_path: Path) -> None:
     with mosha.Ledger(tmp_path / "book.db") as first, mosha.Ledger(tmp_path / "book.db") as second:
         tables = [make_table(ledger, epsilon=1) for ledger in (first, second)]
         assert tables[0].account.is_same(tables[1].account)
@@ -458,7 +470,7 @@ def test_two_handles_of_one_account_pay_once_together(tmp_path):
         assert len({receipt.entry for receipt in report.run().receipts}) == 1
 
 
-def test_a_question_whose_bound_is_bought_stands_in_a_report_without_a_bar_ahead():
+def test_a_question_whose_bound_is_bought_stands_in_a_report_without_a_bar_ahead() -> None:
     """It was refused: nobody can forecast its bar, and a report asked for one where none was wished."""
     unit = mosha.Person("who")
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=2)

@@ -1,6 +1,7 @@
 """An attacker with a clock: two datasets, many questions, and a rule that tells them apart by when answers appear."""
 
 import csv
+from typing import Any
 
 from mosha.server.catalogue.datasets import countersign, propose_dataset
 from mosha.server.catalogue.grants import make_grant
@@ -8,7 +9,7 @@ from mosha.server.demo import DECLARATION, TYPES
 from tests.server.house import COUNT
 
 
-def advantage(first, second):
+def advantage(first: Any, second: Any) -> Any:
     """How much better than chance the best threshold tells two lists of times apart.
 
     The threshold is chosen on one half of each list and judged on the other, so that chance does not flatter it.
@@ -25,7 +26,7 @@ def advantage(first, second):
     return sign * (below[0] - below[1])
 
 
-def add_dataset(house, name, rows, *, timing, deadline):
+def add_dataset(house: Any, name: Any, rows: Any, *, timing: Any, deadline: Any) -> None:
     """A dataset of its own, which li may ask about."""
     service = house.service
     path = service.settings.folder / "data" / f"{name}.csv"
@@ -41,7 +42,7 @@ def add_dataset(house, name, rows, *, timing, deadline):
     make_grant(service.database, service.ledger, name, grant, "wang")
 
 
-def make_rows(patients, stays=1):
+def make_rows(patients: Any, stays: Any = 1) -> list[Any]:
     return [
         (patient, "surgery", "2026-01-01", (patient + stay) % 30, patient % 100)
         for patient in range(patients)
@@ -49,12 +50,12 @@ def make_rows(patients, stays=1):
     ]
 
 
-def times_of(house, names, *, many, name, late=None):
+def times_of(house: Any, names: Any, *, many: Any, name: Any, late: Any = None) -> Any:
     """Seconds from the start of each question to the moment from which its end can be seen; the datasets take turns.
 
     `late` are the seconds by which ends were written down after their moment, filled while questions run.
     """
-    asked = {dataset: [] for dataset in names}
+    asked: Any = {dataset: [] for dataset in names}
     for number in range(many):
         for dataset in names:
             sql = COUNT.replace("visits", dataset)

@@ -1,4 +1,6 @@
 import shutil
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from tests.server.screens import driven
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory):
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One server for all tests that do not use it up."""
     options = {"previews_per_minute": 10_000, "requests_per_minute": 10_000, "waiting_per_principal": 1000}
     with opened(tmp_path_factory.mktemp("server"), **options) as found:
@@ -17,7 +19,7 @@ def house(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", params=["mouse", "keys"])
-def tab(tmp_path_factory, request):
+def tab(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A server and a browser; every journey is made with the mouse, and once more by keys alone."""
     if shutil.which("chromium") is None:
         pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
@@ -30,7 +32,7 @@ def tab(tmp_path_factory, request):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_server_is_left_over():
+def no_server_is_left_over() -> Iterator[None]:
     """A test that failed may have left its server running: nobody waits for it."""
     yield
     for server in ServerProcess.started:
@@ -39,7 +41,7 @@ def no_server_is_left_over():
 
 
 @pytest.fixture(params=["en", "zh"])
-def page(tab, request):
+def page(tab: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The tab with nobody signed in; afterwards nothing was refused and nobody else asked.
 
     Every journey is made four times: in both languages, with the mouse and by keys alone.

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from typing import Any
 
 import requests
 import schemathesis
@@ -22,7 +23,7 @@ QUIET = settings(
 )
 
 
-def make_king(house):
+def make_king(house: Any) -> Any:
     """Somebody with every role, so that nothing is refused for want of a right alone."""
     database = house.service.database
     identity = create_principal(database, kind="person", name=f"king {time.monotonic_ns()}")
@@ -31,14 +32,14 @@ def make_king(house):
     return issue(database, identity, "token", seconds=86_400).secret
 
 
-def find_operations():
+def find_operations() -> list[Any]:
     """All operations; those that close something come last."""
     schema = schemathesis.openapi.from_dict(describe_api())
-    found = [result.ok() for result in schema.get_all_operations()]
+    found = [result.ok() for result in schema.get_all_operations()]  # type: ignore[union-attr]
     return sorted(found, key=lambda one: one.definition.raw["operationId"] in CLOSING)
 
 
-def try_operation(house, operation, token, *, examples, afresh=False):
+def try_operation(house: Any, operation: Any, token: Any, *, examples: Any, afresh: bool = False) -> Any:
     """Send examples of one operation, half of them wrong on purpose; how many were sent."""
     described = operation.definition.raw
     names = [one["name"] for one in described["parameters"]] if "parameters" in described else []
@@ -52,7 +53,7 @@ def try_operation(house, operation, token, *, examples, afresh=False):
 
             @settings(QUIET, derandomize=not afresh, max_examples=max(1, examples // (4 if known else 2)))
             @given(case=strategy)
-            def send(case):
+            def send(case: Any) -> None:
                 nonlocal sent
                 sent += 1
                 base = str(house.client.base_url).rstrip("/")
@@ -64,7 +65,7 @@ def try_operation(house, operation, token, *, examples, afresh=False):
     return sent
 
 
-def check(described, reply, case):
+def check(described: Any, reply: Any, case: Any) -> None:
     """No error of ours, only statuses that openapi.json names, and every refusal is a problem with a code."""
     assert reply.status_code < 500, (reply.status_code, reply.text, case.as_curl_command())
     assert str(reply.status_code) in (*described["responses"], "405", "400"), (

@@ -3,8 +3,10 @@
 import json
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import uvicorn
@@ -16,27 +18,29 @@ from mosha.server.service import Service
 from mosha.server.settings import read_settings
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
-LONG = 300.0  # no test waits longer for a question; a machine that is busy may take most of it
+LONG: dict[str, Any] = 300.0  # type: ignore[assignment]  # no test waits longer for a question; a machine that is busy may take most of it
 BY_WARD = "SELECT ward, AVG(days) AS days FROM visits GROUP BY ward"
 
 
 class House:
     """A running server and everybody's tokens."""
 
-    def __init__(self, client, tokens, service):
+    def __init__(self, client: Any, tokens: Any, service: Any) -> None:
         self.client, self.tokens, self.service = client, tokens, service
 
-    def call(self, who, method, path, body=None, *, key=None, headers=None):
+    def call(self, who: Any, method: Any, path: Any, body: Any = None, *, key: Any = None, headers: Any = None) -> Any:
         sent = {"Authorization": f"Bearer {self.tokens[who]}"} if who else {}
         sent |= {"Idempotency-Key": key} if key else {}
         content = None if body is None else json.dumps(body)
         return self.client.request(method, f"/api/v1{path}", content=content, headers=sent | (headers or {}))
 
-    def ask(self, who, sql=COUNT, *, key, epsilon=0.1, dataset="visits", **more):
+    def ask(
+        self, who: Any, sql: Any = COUNT, *, key: Any, epsilon: float = 0.1, dataset: str = "visits", **more: Any
+    ) -> Any:
         body = {"dataset": dataset, "sql": sql, "price": {"epsilon": epsilon}} | more
         return self.call(who, "POST", "/requests", body, key=key)
 
-    def wait(self, who, request, *, seconds=LONG):
+    def wait(self, who: Any, request: Any, *, seconds: Any = LONG) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = self.call(who, "GET", f"/requests/{request}").json()
@@ -45,7 +49,7 @@ class House:
             time.sleep(0.1)
         raise AssertionError(f"no end: {found['state']}")
 
-    def wait_for_end(self, request, *, seconds=LONG):
+    def wait_for_end(self, request: Any, *, seconds: Any = LONG) -> Any:
         """After how many microseconds the end of a request may be seen, as soon as that is written down."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -55,19 +59,19 @@ class House:
             time.sleep(0.05)
         raise AssertionError("no end was written")
 
-    def time_ends(self, timing, deadline):
+    def time_ends(self, timing: Any, deadline: Any) -> None:
         """From now on, ends of all datasets appear by this rule."""
         self.service.database.run("UPDATE datasets SET timing = ?, deadline = ?", timing, deadline)
 
-    def answer(self, who, sql=COUNT, *, key, **more):
+    def answer(self, who: Any, sql: Any = COUNT, *, key: Any, **more: Any) -> Any:
         asked = self.ask(who, sql, key=key, **more)
         assert asked.status_code == 202, asked.text
         return self.wait(who, asked.json()["id"])
 
 
 @contextmanager
-def opened(folder: Path, **options):
-    settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": LONG} | options))
+def opened(folder: Path, **options: Any) -> Iterator[Any]:
+    settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": LONG} | options))  # type: ignore[arg-type]
     service = Service(settings)
     tokens = make_demo(service)
     with _running(make_app(service)) as address, httpx.Client(base_url=address, timeout=120) as client:
@@ -75,7 +79,7 @@ def opened(folder: Path, **options):
 
 
 @contextmanager
-def _running(app):
+def _running(app: Any) -> Iterator[str]:
     """A real server in a thread, at a free port."""
     server = uvicorn.Server(
         uvicorn.Config(app, port=0, log_level="critical", lifespan="on", http=PatientProtocol, ws="none")

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from mosha.events import Gaussian
 from mosha.local import Frequency
@@ -42,7 +43,7 @@ PLACES = {
 }
 
 
-def prepare(house):
+def prepare(house: Any) -> dict[str, Any]:
     """Something to see: an answer, a question that waits, a published answer and a proposed one."""
     answered = house.answer("li", SQL, key="one", epsilon=0.4)
     house.ask("li", "SELECT COUNT(*) AS n FROM visits", key="two", epsilon=0.55, purpose="yearly report of the wards")
@@ -77,7 +78,7 @@ def prepare(house):
     }
 
 
-def prepare_kinds(house):
+def prepare_kinds(house: Any) -> dict[str, Any]:
     """A graph, a synthetic table and a training; where li sees them."""
     data = house.service.settings.folder / "data"
     (data / "friends.csv").write_text("from,to\n" + "".join(f"{n},{(n * 7 + 1) % 200}\n" for n in range(200)))
@@ -109,7 +110,7 @@ def prepare_kinds(house):
     return {"degrees": f"/requests/{degrees}", "synthetic": f"/requests/{table}"}
 
 
-def main(folder, only=""):
+def main(folder: Any, only: str = "") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, opened(Path(place), previews_per_minute=10_000) as house:
         base = str(house.client.base_url).rstrip("/")
@@ -125,7 +126,7 @@ def main(folder, only=""):
                         _take(page, folder, name, path)
 
 
-def _take(page, folder, name, path):
+def _take(page: Any, folder: Any, name: Any, path: Any) -> None:
     for language in ("en", "zh"):
         page.speak(language)
         for width in (390, 1280):

@@ -2,7 +2,9 @@
 
 import importlib.util
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,7 @@ SCRIPT = f"""(async () => {{
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("axe"), previews_per_minute=10_000) as house:
         more = prepare(house)
         with driven(str(house.client.base_url).rstrip("/")) as found:
@@ -29,7 +31,7 @@ def page(tmp_path_factory):
             yield found
 
 
-def enter(page, who, language):
+def enter(page: Any, who: Any, language: Any) -> None:
     page.forget()
     page.speak(language)
     page.open("/")
@@ -39,7 +41,7 @@ def enter(page, who, language):
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("who", PLACES)
-def test_nothing_serious_is_found_on_any_page_light_and_dark(page, who, language):
+def test_nothing_serious_is_found_on_any_page_light_and_dark(page: Any, who: Any, language: str) -> None:
     enter(page, who, language)
     wrong = {}
     for name, path in (PLACES[who] | page.more.get(who, {})).items():
@@ -52,7 +54,7 @@ def test_nothing_serious_is_found_on_any_page_light_and_dark(page, who, language
     assert not wrong
 
 
-def test_the_check_can_fail(page):
+def test_the_check_can_fail(page: Any) -> None:
     enter(page, "", "en")
     page.open("/explore")
     page.run("document.querySelector('main').insertAdjacentHTML('beforeend', '<img src=\"/static/mosha.svg\">')")

@@ -1,11 +1,13 @@
 """From a preview to an answer, through the API."""
 
+from typing import Any
+
 from tests.server.house import BY_WARD, COUNT
 
 PRICE = {"epsilon": 0.01}
 
 
-def test_a_preview_shows_price_bars_what_is_left_and_alternatives_and_spends_nothing(house):
+def test_a_preview_shows_price_bars_what_is_left_and_alternatives_and_spends_nothing(house: Any) -> None:
     before = house.service.ledger.account("visits").spent_price
     body = {"dataset": "visits", "sql": BY_WARD, "price": {"epsilon": 0.1}, "rows": 1000}
     found = house.call("li", "POST", "/previews", body).json()
@@ -20,7 +22,7 @@ def test_a_preview_shows_price_bars_what_is_left_and_alternatives_and_spends_not
     assert house.service.ledger.account("visits").spent_price == before
 
 
-def test_a_question_is_answered_with_bars_and_a_receipt_of_ones_own_numbers(house):
+def test_a_question_is_answered_with_bars_and_a_receipt_of_ones_own_numbers(house: Any) -> None:
     found = house.answer("li", BY_WARD, key="first", epsilon=0.05)
     assert found["state"] == "answered"
     answer = found["answer"]
@@ -32,7 +34,7 @@ def test_a_question_is_answered_with_bars_and_a_receipt_of_ones_own_numbers(hous
     assert answer["receipt"]["account"] == "visits/li"
 
 
-def test_the_same_key_finds_the_same_request_and_pays_once(house):
+def test_the_same_key_finds_the_same_request_and_pays_once(house: Any) -> None:
     first = house.answer("li", COUNT, key="again", epsilon=0.01)
     spent = house.service.ledger.account("visits/li").spent_price
     second = house.ask("li", COUNT, key="again", epsilon=0.01)
@@ -41,25 +43,25 @@ def test_the_same_key_finds_the_same_request_and_pays_once(house):
     assert house.service.ledger.account("visits/li").spent_price == spent
 
 
-def test_the_same_key_with_another_body_is_refused(house):
+def test_the_same_key_with_another_body_is_refused(house: Any) -> None:
     house.answer("li", COUNT, key="mine", epsilon=0.01)
     found = house.ask("li", COUNT, key="mine", epsilon=0.02)
     assert (found.status_code, found.json()["code"]) == (422, "server.key_reused")
 
 
-def test_a_request_without_a_key_is_refused(house):
+def test_a_request_without_a_key_is_refused(house: Any) -> None:
     found = house.call("li", "POST", "/requests", {"dataset": "visits", "sql": COUNT, "price": PRICE})
     assert (found.status_code, found.json()["code"]) == (422, "server.idempotency_key")
 
 
-def test_a_query_that_would_show_rows_is_refused_with_the_nearest_that_is_answered(house):
+def test_a_query_that_would_show_rows_is_refused_with_the_nearest_that_is_answered(house: Any) -> None:
     body = {"dataset": "visits", "sql": "SELECT * FROM visits", "price": PRICE}
     found = house.call("li", "POST", "/previews", body)
     assert found.status_code == 422
     assert found.json()["title"] == "Refused"
 
 
-def test_a_number_about_all_people_inside_a_query_is_refused_with_what_to_do_and_costs_nothing(house):
+def test_a_number_about_all_people_inside_a_query_is_refused_with_what_to_do_and_costs_nothing(house: Any) -> None:
     before = house.service.ledger.account("visits").spent_price
     sql = "SELECT COUNT(*) AS n FROM visits WHERE days > (SELECT AVG(days) FROM visits)"
     found = house.call("li", "POST", "/previews", {"dataset": "visits", "sql": sql, "price": PRICE})
@@ -69,7 +71,7 @@ def test_a_number_about_all_people_inside_a_query_is_refused_with_what_to_do_and
     assert house.service.ledger.account("visits").spent_price == before
 
 
-def test_a_question_above_the_threshold_waits_is_approved_by_another_and_runs(house):
+def test_a_question_above_the_threshold_waits_is_approved_by_another_and_runs(house: Any) -> None:
     asked = house.ask("zhang", COUNT, key="dear", epsilon=0.6, purpose="yearly report").json()
     assert asked["state"] == "waiting"
     seen = house.call("zhao", "GET", f"/requests/{asked['id']}").json()
@@ -83,7 +85,7 @@ def test_a_question_above_the_threshold_waits_is_approved_by_another_and_runs(ho
     assert again.status_code == 409
 
 
-def test_reviewers_and_curators_never_see_an_answer(house):
+def test_reviewers_and_curators_never_see_an_answer(house: Any) -> None:
     found = house.answer("li", COUNT, key="secret", epsilon=0.01)
     for who in ("zhao", "wang", "sun"):
         seen = house.call(who, "GET", f"/requests/{found['id']}").json()
@@ -92,7 +94,7 @@ def test_reviewers_and_curators_never_see_an_answer(house):
         assert house.call(who, "GET", f"/requests/{found['id']}/answer").status_code == 404
 
 
-def test_an_answer_can_be_downloaded_as_csv_without_formulas(house):
+def test_an_answer_can_be_downloaded_as_csv_without_formulas(house: Any) -> None:
     found = house.answer("li", BY_WARD, key="csv", epsilon=0.01)
     reply = house.call("li", "GET", f"/requests/{found['id']}/answer?format=csv")
     assert reply.headers["content-type"].startswith("text/csv")
@@ -100,7 +102,7 @@ def test_an_answer_can_be_downloaded_as_csv_without_formulas(house):
     assert len(reply.text.splitlines()) == 5
 
 
-def test_a_withdrawn_request_is_free_and_never_runs(house):
+def test_a_withdrawn_request_is_free_and_never_runs(house: Any) -> None:
     asked = house.ask("zhang", COUNT, key="never mind", epsilon=0.55)
     if asked.status_code != 202:  # the budget of this session's server was used by the tests before
         return
@@ -110,7 +112,7 @@ def test_a_withdrawn_request_is_free_and_never_runs(house):
     assert reply.status_code == 409
 
 
-def test_an_agent_pays_from_a_grant_beneath_its_person_with_a_limit_a_day(house):
+def test_an_agent_pays_from_a_grant_beneath_its_person_with_a_limit_a_day(house: Any) -> None:
     agent = house.call("li", "POST", "/agents", {"name": "helper"}).json()
     token = house.call("li", "POST", "/tokens", {"label": "helper", "agent": "helper"}).json()["token"]
     house.tokens["helper"] = token
@@ -126,7 +128,7 @@ def test_an_agent_pays_from_a_grant_beneath_its_person_with_a_limit_a_day(house)
     assert house.call("li", "GET", f"/requests/{found['id']}").json()["answer"] is not None
 
 
-def test_a_published_answer_is_public_with_the_head_of_the_chain(house):
+def test_a_published_answer_is_public_with_the_head_of_the_chain(house: Any) -> None:
     found = house.answer("li", BY_WARD, key="publish", epsilon=0.02)
     said = {"request": found["id"], "slug": "stays-by-ward", "title": "Stays by ward"}
     assert house.call("li", "POST", "/publications", said).status_code == 201
@@ -146,7 +148,7 @@ def test_a_published_answer_is_public_with_the_head_of_the_chain(house):
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9"}
 
 
-def test_the_notes_of_an_answer_are_in_the_language_of_its_reader(house):
+def test_the_notes_of_an_answer_are_in_the_language_of_its_reader(house: Any) -> None:
     """Whoever asked, and whichever language the worker spoke: by the header, in every form that has notes."""
     found = house.answer("li", BY_WARD, key="notes", epsilon=0.01)
     for path in (f"/requests/{found['id']}", f"/requests/{found['id']}/answer"):

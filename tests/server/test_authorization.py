@@ -1,6 +1,7 @@
 """Every operation, for everybody, on one's own things and on others': who may and who may not, written down by hand."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -92,7 +93,7 @@ REASON = {"verdict": "approve", "reason": "a good one"}
 
 
 @pytest.fixture(scope="module")
-def scene(house):
+def scene(house: Any) -> tuple[Any, ...]:
     """Everybody, and things that belong to li."""
     database = house.service.database
     who = {letter: find_by_secret(database, house.tokens[name], "token") for letter, name in NAMES.items()}
@@ -122,7 +123,7 @@ def scene(house):
     return house.service, who, path, asked["id"]
 
 
-def _body(name, request):
+def _body(name: Any, request: Any) -> Any:
     source = {"path": "visits.csv"}
     declaration = {"unit": {"person": "patient_id"}, "columns": {"days": {"type": "integer"}}}
     grant = {"principal": "zhang", "expires": "2099-01-01", "epsilon": 0.1}
@@ -154,7 +155,7 @@ def _body(name, request):
     return bodies.get(name, {})
 
 
-def _reaches(operation, service, principal, path, request):
+def _reaches(operation: Any, service: Any, principal: Any, path: Any, request: Any) -> bool:
     """Whether the handler would be reached, without doing what it does."""
     reached = []
     marked = replace(operation, handler=lambda call: reached.append(call) or Reply())
@@ -170,25 +171,25 @@ def _reaches(operation, service, principal, path, request):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-def test_exactly_those_may_who_are_written_down(operation, scene):
+def test_exactly_those_may_who_are_written_down(operation: Any, scene: Any) -> None:
     service, who, path, request = scene
     allowed = {letter for letter in EVERYBODY if _reaches(operation, service, who[letter], path, request)}
     assert "".join(sorted(allowed)) == "".join(sorted(EXPECTED[operation.name]))
 
 
-def test_every_operation_is_in_the_table_and_every_verb_has_a_rule():
+def test_every_operation_is_in_the_table_and_every_verb_has_a_rule() -> None:
     assert {operation.name for operation in OPERATIONS} <= set(EXPECTED)
     assert all(operation.verb in RULES for operation in OPERATIONS)
 
 
-def test_what_is_not_in_the_rules_is_forbidden_to_everybody():
+def test_what_is_not_in_the_rules_is_forbidden_to_everybody() -> None:
     king = Principal("p", "person", "king", roles=frozenset((r, "*") for r in ("administrator", "curator", "reviewer")))
     assert not may(king, "rows.read", Thing("visits"))
     assert not may(king, "", Thing())
 
 
 @pytest.mark.parametrize("verb", ["request.decide", "dataset.countersign", "publication.decide"])
-def test_nobody_decides_about_their_own_whatever_their_roles(verb):
+def test_nobody_decides_about_their_own_whatever_their_roles(verb: str) -> None:
     roles = frozenset((role, "*") for role in ("administrator", "curator", "reviewer", "analyst"))
     everything = Principal("p1", "person", "all", roles=roles)
     assert may(everything, verb, Thing("visits", frozenset({"p2"})))
@@ -196,7 +197,7 @@ def test_nobody_decides_about_their_own_whatever_their_roles(verb):
     assert not may(everything, verb, Thing("visits", frozenset({"p2", "p1"})))  # of an agent of theirs
 
 
-def test_a_token_is_good_for_its_scope_alone():
+def test_a_token_is_good_for_its_scope_alone() -> None:
     roles = frozenset({("analyst", "*")})
     narrow = Principal("p", "person", "li", roles=roles, scope=Scope(datasets=("visits",), verbs=("preview",)))
     assert may(narrow, "preview", Thing("visits"))
@@ -204,14 +205,14 @@ def test_a_token_is_good_for_its_scope_alone():
     assert not may(narrow, "ask", Thing("visits"))
 
 
-def test_unknown_and_forbidden_look_alike(house):
+def test_unknown_and_forbidden_look_alike(house: Any) -> None:
     known = house.ask("li", key="look alike", epsilon=0.01).json()["id"]
     replies = [house.call("zhang", "GET", f"/requests/{name}") for name in (known, "r-unknown")]
     assert [reply.status_code for reply in replies] == [404, 404]
     assert replies[0].content == replies[1].content
 
 
-def test_a_disabled_person_and_their_agents_are_out_at_once(house):
+def test_a_disabled_person_and_their_agents_are_out_at_once(house: Any) -> None:
     database = house.service.database
     person = create_principal(database, kind="person", name="leaver")
     agent = create_principal(database, kind="agent", name="leaver's agent", parent=person)

@@ -1,6 +1,9 @@
 """What somebody with a clock learns where all ends appear at the deadline: nothing. `benchmarks server_crowd:clock`
 shows what the same attacker learns under the other rules."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from mosha.server.work.slots import FAILED, Slots
@@ -8,7 +11,7 @@ from tests.server.clocked import add_dataset, advantage, make_rows, times_of
 from tests.server.house import LONG, opened
 
 
-def test_the_attacker_finds_what_is_there_and_nothing_where_nothing_is():
+def test_the_attacker_finds_what_is_there_and_nothing_where_nothing_is() -> None:
     """Also where answers are slower in one half of the day than in the other."""
     assert advantage([1.0, 1.1] * 50, [2.0, 2.1] * 50) == 1.0
     assert advantage([2.0] * 100, [1.0] * 100) == 1.0
@@ -17,7 +20,7 @@ def test_the_attacker_finds_what_is_there_and_nothing_where_nothing_is():
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     rates = {"requests_per_minute": 10_000, "waiting_per_principal": 1000, "running_per_principal": 100}
     with opened(tmp_path_factory.mktemp("clock"), workers=4, **rates) as house:
         add_dataset(house, "few", make_rows(10), timing="off", deadline=LONG)
@@ -25,13 +28,15 @@ def place(tmp_path_factory):
         yield house
 
 
-def test_on_the_ladder_every_end_stands_on_a_rung_failures_included(place, monkeypatch):
+def test_on_the_ladder_every_end_stands_on_a_rung_failures_included(
+    place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What breaks at once appears where an answer would have: a clock sees one of a few moments, and never how long
     the work took. `python -m benchmarks server_crowd:clock` attacks 1,000 neighboring pairs."""
     place.service.database.run("UPDATE datasets SET timing = 'ladder', deadline = 60 WHERE name IN ('few', 'crowd')")
     run, broken = Slots._end_of, []
 
-    def fail_about_few(self, worker, row, job, begun):
+    def fail_about_few(self: Any, worker: Any, row: Any, job: Any, begun: Any) -> Any:
         if row["dataset"] == "few" and int(row["id"][-1], 16) % 2:
             broken.append(row["id"])
             return "failed", FAILED
@@ -47,13 +52,13 @@ def test_on_the_ladder_every_end_stands_on_a_rung_failures_included(place, monke
     }
 
 
-def test_at_the_deadline_nothing_is_seen_failures_included(place, monkeypatch):
+def test_at_the_deadline_nothing_is_seen_failures_included(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers about ten people, answers about 150,000 and failures appear to the microsecond alike."""
     times_of(place, ["few", "crowd"], many=4, name="warm")
     place.service.database.run("UPDATE datasets SET timing = 'fixed', deadline = 10 WHERE name IN ('few', 'crowd')")
     run = Slots._end_of
 
-    def fail_sometimes(self, worker, row, job, begun):
+    def fail_sometimes(self: Any, worker: Any, row: Any, job: Any, begun: Any) -> Any:
         if "SELECT COUNT(*) AS n FROM few" in row["question"] and int(row["id"][-1], 16) % 2:
             return "failed", FAILED
         return run(self, worker, row, job, begun)

@@ -2,7 +2,10 @@
 
 import re
 import string
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,20 +21,20 @@ SOURCES = [*FOLDER.glob("templates/*.html"), *FOLDER.glob("*.py")]
 TEXTS = {file.name: file.read_text(encoding="utf-8") for file in SOURCES}
 
 
-def used_codes():
+def used_codes() -> Iterator[tuple[Any, ...]]:
     """Each code that a page says: written out, or by a beginning to which a word is added."""
     for name, text in TEXTS.items():
         for code in re.findall(r"""\b(?:t|say|sentence)\(\s*["']([a-z0-9_]+)["']\s*[,)]""", text):
             yield name, code
 
 
-def test_every_word_of_a_page_has_a_sentence():
+def test_every_word_of_a_page_has_a_sentence() -> None:
     missing = [(name, code) for name, code in used_codes() if code not in SENTENCES]
     assert not missing
     assert len(set(used_codes())) > 80
 
 
-def test_every_sentence_is_used():
+def test_every_sentence_is_used() -> None:
     everything = "\n".join(TEXTS.values())
     beginnings = tuple(re.findall(r"""["']([a-z_]+_)["'] ~""", everything))
     unused = [
@@ -42,7 +45,7 @@ def test_every_sentence_is_used():
     assert not unused
 
 
-def test_a_page_gives_a_sentence_the_fields_that_it_needs():
+def test_a_page_gives_a_sentence_the_fields_that_it_needs() -> None:
     for name, text in TEXTS.items():
         for found in re.finditer(r"""\bt\(\s*["']([a-z0-9_]+)["']\s*([,)])""", text):
             needed = {field for _, field, _, _ in string.Formatter().parse(SENTENCES[found[1]]["en"]) if field}
@@ -50,7 +53,7 @@ def test_a_page_gives_a_sentence_the_fields_that_it_needs():
             assert needed <= set(re.findall(r"(\w+)=", rest)), (name, found[1])
 
 
-def test_nothing_is_inline_and_nothing_comes_from_elsewhere():
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere() -> None:
     for name, text in TEXTS.items():
         if name.endswith(".html"):
             assert not re.search(r"""\s(style|on[a-z]+)\s*=\s*["']""", text), name
@@ -61,7 +64,7 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere():
     assert "http" not in (FOLDER / "static" / "mosha.css").read_text()
 
 
-def test_the_script_is_small():
+def test_the_script_is_small() -> None:
     assert len((FOLDER / "static" / "swap.js").read_bytes()) <= 2048
 
 
@@ -81,27 +84,27 @@ COLUMNS = [
         builder.Built("median", "days", (), (("days", "below", "9"),)),
     ],
 )
-def test_the_form_reads_back_the_sql_that_it_writes(built):
-    assert builder.read_back(builder.build_sql("visits", built, COLUMNS), COLUMNS) == built
+def test_the_form_reads_back_the_sql_that_it_writes(built: Any) -> None:
+    assert builder.read_back(builder.build_sql("visits", built, COLUMNS), COLUMNS) == built  # type: ignore[arg-type]
 
 
-def test_a_value_in_the_form_cannot_become_sql():
+def test_a_value_in_the_form_cannot_become_sql() -> None:
     built = builder.Built("count", "", (), (("note", "is", "x' OR 1=1 --"),))
-    assert "'x'' OR 1=1 --'" in builder.build_sql("visits", built, [*COLUMNS, {"name": "note", "type": "text"}])
+    assert "'x'' OR 1=1 --'" in builder.build_sql("visits", built, [*COLUMNS, {"name": "note", "type": "text"}])  # type: ignore[list-item]
     with pytest.raises(Exception, match="ward"):
-        builder.build_sql("visits", builder.Built("count", "", (), (("ward", "is", "x' OR 1=1 --"),)), COLUMNS)
+        builder.build_sql("visits", builder.Built("count", "", (), (("ward", "is", "x' OR 1=1 --"),)), COLUMNS)  # type: ignore[arg-type]
     with pytest.raises(Exception, match="days"):
-        builder.build_sql("visits", builder.Built("count", "", (), (("days", "is", "1 OR 1=1"),)), COLUMNS)
+        builder.build_sql("visits", builder.Built("count", "", (), (("days", "is", "1 OR 1=1"),)), COLUMNS)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def own_house(tmp_path_factory):
+def own_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("console")) as found:
         yield found
 
 
 @contextmanager
-def visitor(house, name=None, language="en"):
+def visitor(house: Any, name: Any = None, language: str = "en") -> Iterator[Any]:
     with httpx.Client(base_url=house.client.base_url, follow_redirects=True, timeout=60) as client:
         client.cookies.set("mosha-language", language)
         if name:
@@ -110,14 +113,14 @@ def visitor(house, name=None, language="en"):
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_word_of_the_field_is_spelled_as_the_glossary_spells_it_and_has_a_meaning(word):
+def test_a_word_of_the_field_is_spelled_as_the_glossary_spells_it_and_has_a_meaning(word: Any) -> None:
     for language in ("en", "zh"):
         name = SENTENCES[f"word_{word}"][language]
         assert re.search(WORDS[word], name, re.IGNORECASE), name
         assert len(SENTENCES[f"word_{word}_means"][language]) > 15
 
 
-def test_words_are_found_in_what_a_reader_sees_and_nowhere_else():
+def test_words_are_found_in_what_a_reader_sees_and_nowhere_else() -> None:
     assert find_words("<nav>noise</nav><main title='delta'><p>the budget<br>of ε</p></main><p>ledger</p>") == [
         "epsilon",
         "budget",
@@ -136,7 +139,7 @@ EVERY_PLACE = [(who, path) for who, paths in PLACES.items() for path in paths]
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(("who", "path"), EVERY_PLACE)
-def test_every_page_opens_in_both_languages(own_house, who, path, language):
+def test_every_page_opens_in_both_languages(own_house: Any, who: Any, path: Any, language: str) -> None:
     with visitor(own_house, who, language) as client:
         reply = client.get(path)
     assert reply.status_code == 200, reply.text
@@ -150,28 +153,28 @@ def test_every_page_opens_in_both_languages(own_house, who, path, language):
     assert path == "/words" or {f"word-{word}" for word in find_words(page)} == targets
 
 
-def test_a_change_without_its_token_is_refused(own_house):
+def test_a_change_without_its_token_is_refused(own_house: Any) -> None:
     with visitor(own_house, "li") as client:
         data = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"}
         assert client.post("/ask/visits", data=data).status_code == 403
         assert client.post("/language", data={"language": "zh", "back": "//elsewhere.example"}).status_code == 403
 
 
-def test_a_language_never_leads_elsewhere(own_house):
+def test_a_language_never_leads_elsewhere(own_house: Any) -> None:
     with visitor(own_house) as client:
         for back in ("//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example"):
             reply = client.post("/language", data={"language": "zh", "back": back}, follow_redirects=False)
             assert reply.headers["location"] == "/"
 
 
-def test_names_with_markup_are_shown_as_they_are(own_house):
+def test_names_with_markup_are_shown_as_they_are(own_house: Any) -> None:
     with visitor(own_house, "li") as client:
         reply = client.get("/ask/visits", params={"mode": "sql", "sql": "<img src=x onerror=alert(1)>"})
         assert "<img" not in reply.text
         assert "&lt;img src=x" in reply.text
 
 
-def test_what_was_typed_is_kept_when_it_is_refused(own_house):
+def test_what_was_typed_is_kept_when_it_is_refused(own_house: Any) -> None:
     with visitor(own_house, "li", "zh") as client:
         reply = client.get("/ask/visits", params={"mode": "sql", "sql": "SELECT * FROM visits", "epsilon": "0.07"})
     assert "SELECT * FROM visits" in reply.text
@@ -181,14 +184,14 @@ def test_what_was_typed_is_kept_when_it_is_refused(own_house):
     assert "would show" not in reply.text
 
 
-def test_the_first_page_is_light(own_house):
+def test_the_first_page_is_light(own_house: Any) -> None:
     with visitor(own_house) as client:
         client.headers["Accept-Encoding"] = "identity"
         size = sum(len(client.get(path).content) for path in ("/", "/static/mosha.css", "/static/swap.js"))
     assert size < 60_000
 
 
-def test_the_doors_of_the_demo_are_shut_elsewhere(tmp_path):
+def test_the_doors_of_the_demo_are_shut_elsewhere(tmp_path: Path) -> None:
     with opened(tmp_path, demo=False) as house:
         reply = house.client.post("/demo", data={"person": "li"})
         assert reply.status_code == 404

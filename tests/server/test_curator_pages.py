@@ -3,6 +3,8 @@
 import html
 import io
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pyarrow.ipc
@@ -13,7 +15,7 @@ from tests.server.house import BY_WARD, opened
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("curators")) as house:
         (house.service.settings.folder / "data" / "stays.csv").write_text("pid,ward,nights\n1,a,3\n2,b,4\n")
         house.browsers = []
@@ -22,7 +24,7 @@ def place(tmp_path_factory):
             browser.close()
 
 
-def open_browser(house):
+def open_browser(house: Any) -> Any:
     client = httpx.Client(base_url=house.client.base_url, follow_redirects=True, timeout=60)
     house.browsers.append(client)
     return client
@@ -31,19 +33,19 @@ def open_browser(house):
 class Visitor:
     """Somebody with a browser, who sends forms as a page has them."""
 
-    def __init__(self, house, name):
+    def __init__(self, house: Any, name: Any) -> None:
         self.client = open_browser(house)
         made = self.client.post("/api/v1/sessions", json={"token": house.tokens[name]}).json()
         self.csrf = made["csrf"]
 
-    def send(self, address, /, **fields):
+    def send(self, address: Any, /, **fields: Any) -> Any:
         return self.client.post(address, data=fields | {"csrf": self.csrf})
 
-    def get(self, path):
+    def get(self, path: Any) -> Any:
         return self.client.get(path)
 
 
-def test_an_administrator_invites_somebody_gives_a_role_and_lets_them_go(place):
+def test_an_administrator_invites_somebody_gives_a_role_and_lets_them_go(place: Any) -> None:
     ada = Visitor(place, "ada")
     reply = ada.send("/people", name="<b>Mei", kind="person")
     assert reply.status_code == 200, reply.text
@@ -59,7 +61,7 @@ def test_an_administrator_invites_somebody_gives_a_role_and_lets_them_go(place):
     assert mei.get("/api/v1/me").status_code == 401
 
 
-def test_people_are_nobody_elses_business(place):
+def test_people_are_nobody_elses_business(place: Any) -> None:
     li = Visitor(place, "li")
     assert li.get("/people").status_code == 404
     assert li.send("/people", name="x", kind="person").status_code in (404, 422)
@@ -82,7 +84,7 @@ FIELDS = {
 }
 
 
-def test_a_curator_declares_a_table_field_by_field(place):
+def test_a_curator_declares_a_table_field_by_field(place: Any) -> None:
     wang = Visitor(place, "wang")
     looked = wang.send("/register", path="stays.csv", do="look").text
     assert looked.count('name="column_name"') == 3
@@ -102,7 +104,7 @@ def test_a_curator_declares_a_table_field_by_field(place):
     assert found["declaration"]["unit"] == {"person": "pid", "at_most": 3}
 
 
-def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place):
+def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place: Any) -> None:
     wang = Visitor(place, "wang")
     block = {"name": "2026", "column": "day", "from": "2026-01-01", "until": "2027-01-01", "epsilon": "2"}
     assert "2027-01-01" in wang.send("/datasets/visits/blocks", **block, delta="1e-6").text
@@ -122,7 +124,7 @@ def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place):
     assert "epsilon" in registered.text
 
 
-def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_change(place):
+def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_change(place: Any) -> None:
     """What nobody touched stays to the letter, whom it hides stays, and the version in force goes on until then."""
     wang, zhao, li = (Visitor(place, name) for name in ("wang", "zhao", "li"))
     assert li.get("/datasets/visits/declaration").status_code == 404
@@ -141,7 +143,7 @@ def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_
     wrong = wang.send("/datasets/visits/declaration", **fields | {"high": ["many"] * len(names)})
     assert wrong.status_code == 422
     assert 'value="many"' in wrong.text
-    fields["high"][days] = "60"
+    fields["high"][days] = "60"  # type: ignore[index]
     changed = wang.send("/datasets/visits/declaration", **fields)
     assert changed.url.path == "/datasets/visits"
     assert "Proposed, not yet signed: version 2" in changed.text
@@ -160,7 +162,7 @@ def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_
     }
 
 
-def test_an_answer_is_downloaded_as_parquet_and_arrow(place):
+def test_an_answer_is_downloaded_as_parquet_and_arrow(place: Any) -> None:
     found = place.answer("li", BY_WARD, key="files", epsilon=0.05)
     replies = [
         place.call("li", "GET", f"/requests/{found['id']}/answer?format={form}") for form in ("parquet", "arrow")
@@ -175,7 +177,7 @@ def test_an_answer_is_downloaded_as_parquet_and_arrow(place):
         assert table.schema.metadata[b"mosha.entry"].decode() == str(found["answer"]["receipt"]["entry"])
 
 
-def test_the_tree_of_budgets_folds_and_leads_to_the_statement_of_every_account(place):
+def test_the_tree_of_budgets_folds_and_leads_to_the_statement_of_every_account(place: Any) -> None:
     page = Visitor(place, "wang").get("/datasets/visits").text
     assert re.search(r"<details open><summary[^>]*>Granted from this \(\d+\)", page)
     tree = page[page.index('class="tree"') :]
@@ -190,13 +192,13 @@ def test_the_tree_of_budgets_folds_and_leads_to_the_statement_of_every_account(p
         assert "default-src 'none'" in policy
 
 
-def test_whoever_asks_sees_what_is_left_to_them_and_of_the_whole_dataset(place):
+def test_whoever_asks_sees_what_is_left_to_them_and_of_the_whole_dataset(place: Any) -> None:
     page = Visitor(place, "li").get("/ask/visits").text
     part = page[page.index('data-part="budget"') :]
     assert part.index('class="gauge') < part.index("The whole dataset, for everybody together")
 
 
-def test_a_frozen_dataset_answers_nobody_until_a_reviewer_thaws_it(place):
+def test_a_frozen_dataset_answers_nobody_until_a_reviewer_thaws_it(place: Any) -> None:
     assert Visitor(place, "wang").send("/datasets/visits/freeze", reason="a doubt").status_code == 200
     assert place.ask("li", key="while frozen", epsilon=0.01).status_code >= 400
     assert Visitor(place, "wang").send("/datasets/visits/thaw", reason="no doubt").status_code >= 400
@@ -204,7 +206,7 @@ def test_a_frozen_dataset_answers_nobody_until_a_reviewer_thaws_it(place):
     assert place.answer("li", key="after the frost", epsilon=0.01)["state"] == "answered"
 
 
-def test_a_retired_dataset_answers_nothing_any_more(place):
+def test_a_retired_dataset_answers_nothing_any_more(place: Any) -> None:
     """The last test of this file: the dataset of all others is closed for good."""
     assert Visitor(place, "wang").send("/datasets/visits/retire", reason="the study is over").status_code == 200
     assert place.ask("li", key="too late", epsilon=0.01).json()["code"] == "server.dataset_closed"

@@ -1,6 +1,8 @@
 """Bad input in every form: said beside the field, in the reader's language; nothing typed is lost, nothing is spent."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -81,7 +83,7 @@ ASKED = [
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("forms"), previews_per_minute=10_000) as house:
         (house.service.settings.folder / "data" / "stays.csv").write_text("pid,ward,nights\n1,a,3\n2,b,4\n")
         house.browsers = []
@@ -95,7 +97,7 @@ def place(tmp_path_factory):
             browser.close()
 
 
-def check_page(text, wrong, typed):
+def check_page(text: Any, wrong: Any, typed: Any) -> None:
     """The field is marked, describes itself by a sentence that is there, and has what was typed."""
     tags = [tag for tag in re.findall(r"<(?:input|select|textarea)\b[^>]*>", text) if 'aria-invalid="true"' in tag]
     assert [re.search(r'\bname="(\w+)"', tag)[1] for tag in tags] == [wrong]
@@ -108,7 +110,9 @@ def check_page(text, wrong, typed):
 
 
 @pytest.mark.parametrize(("who", "address", "typed", "wrong"), FORMS)
-def test_what_is_wrong_with_a_form_is_said_beside_its_field(place, who, address, typed, wrong):
+def test_what_is_wrong_with_a_form_is_said_beside_its_field(
+    place: Any, who: Any, address: Any, typed: Any, wrong: Any
+) -> None:
     visitor, before = place.visitors[who], place.service.ledger.head
     visitor.client.cookies.set("mosha-language", "zh")
     reply = visitor.send(address.format(**place.names), **typed)
@@ -119,7 +123,9 @@ def test_what_is_wrong_with_a_form_is_said_beside_its_field(place, who, address,
 
 
 @pytest.mark.parametrize(("address", "typed", "wrong"), ASKED)
-def test_what_is_wrong_with_a_question_is_said_beside_its_field(place, address, typed, wrong):
+def test_what_is_wrong_with_a_question_is_said_beside_its_field(
+    place: Any, address: Any, typed: Any, wrong: Any
+) -> None:
     visitor, before = place.visitors["li"], place.service.ledger.head
     visitor.client.cookies.set("mosha-language", "zh")
     reply = visitor.client.get(address, params=typed)
@@ -128,7 +134,7 @@ def test_what_is_wrong_with_a_question_is_said_beside_its_field(place, address, 
     assert place.service.ledger.head == before
 
 
-def test_groups_that_are_found_in_the_data_are_one_click_away(place):
+def test_groups_that_are_found_in_the_data_are_one_click_away(place: Any) -> None:
     visitor, sql = place.visitors["li"], "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
     visitor.client.cookies.set("mosha-language", "en")
     text = visitor.client.get("/ask/visits", params={"mode": "sql", "sql": sql, "epsilon": "0.02"}).text
@@ -152,21 +158,21 @@ def test_groups_that_are_found_in_the_data_are_one_click_away(place):
         (phrase("server.either", parts=[phrase("server.kind_string"), phrase("server.kind_number")]), "文本或数"),
     ],
 )
-def test_what_is_expected_reads_well_in_chinese(expected, said):
+def test_what_is_expected_reads_well_in_chinese(expected: Any, said: str) -> None:
     assert translate(expected, "zh") == said
 
 
-def test_a_state_is_named_in_the_language_of_its_sentence():
+def test_a_state_is_named_in_the_language_of_its_sentence() -> None:
     assert "已冻结" in Conflict("server.dataset_closed", state="frozen").render("zh")
     assert Conflict("server.dataset_closed", state="frozen").public == {"state": "frozen"}
 
 
-def test_a_form_that_is_right_marks_nothing(place):
+def test_a_form_that_is_right_marks_nothing(place: Any) -> None:
     for path in ("/register", "/datasets/visits", "/surveys", "/people"):
         assert "aria-invalid" not in place.visitors["wang"].get(path).text
 
 
-def test_a_declaration_is_sent_as_a_file_and_stays_in_its_field(place):
+def test_a_declaration_is_sent_as_a_file_and_stays_in_its_field(place: Any) -> None:
     said = b'{"unit": {"person": "pid"}, "columns": {"nights": {"between": [0, 30], "origin": "law"}}, "more": 1}'
     data = {name: value for name, value in RAW.items() if name != "declaration"}
     data |= {"csrf": place.visitors["wang"].csrf, "declaration": ""}
@@ -181,7 +187,7 @@ def test_a_declaration_is_sent_as_a_file_and_stays_in_its_field(place):
 
 
 @pytest.mark.parametrize("body", [b"", b"--x", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\xff\r\n--x--'])
-def test_a_broken_form_is_refused_and_nothing_more(place, body):
+def test_a_broken_form_is_refused_and_nothing_more(place: Any, body: Any) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     reply = place.visitors["wang"].client.post("/register", content=body, headers=headers)
     assert reply.status_code in (403, 422)

@@ -3,6 +3,9 @@
 import json
 import socket
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +47,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("path", ["/previews", "/requests"])
-def test_hostile_bodies_are_refused_and_spend_nothing(house, name, path):
+def test_hostile_bodies_are_refused_and_spend_nothing(house: Any, name: Any, path: str) -> None:
     body, status = HOSTILE[name]
     headers = {"Authorization": f"Bearer {house.tokens['zhang']}", "Idempotency-Key": f"hostile {name}"}
     reply = house.client.post(f"/api/v1{path}", content=body, headers=headers)
@@ -58,7 +61,7 @@ def test_hostile_bodies_are_refused_and_spend_nothing(house, name, path):
     assert house.service.database.row("SELECT id FROM requests WHERE id = ?", asked) is None
 
 
-def test_three_thousand_conditions_are_priced_like_one(house):
+def test_three_thousand_conditions_are_priced_like_one(house: Any) -> None:
     """More conditions than a parser's stack is deep: a question like any other, in a preview that reads nothing."""
     body = json.dumps(SQL | {"sql": f"SELECT COUNT(*) n FROM visits WHERE {TERMS}"})
     headers = {"Authorization": f"Bearer {house.tokens['li']}"}
@@ -68,21 +71,21 @@ def test_three_thousand_conditions_are_priced_like_one(house):
 
 
 @pytest.mark.parametrize("key", ["", "a" * 201, "a\tb", "schlüssel"])
-def test_keys_that_are_none_are_refused(house, key):
+def test_keys_that_are_none_are_refused(house: Any, key: Any) -> None:
     body = json.dumps(SQL | {"sql": "SELECT COUNT(*) n FROM visits"})
     headers = [(b"Authorization", f"Bearer {house.tokens['li']}".encode()), (b"Idempotency-Key", key.encode("latin-1"))]
     reply = house.client.post("/api/v1/requests", content=body, headers=headers)
     assert (reply.status_code, reply.json()["code"]) == (422, "server.idempotency_key")
 
 
-def _raw(house, text):
+def _raw(house: Any, text: Any) -> Any:
     """Bytes as no client would send them."""
     with socket.create_connection(("127.0.0.1", house.client.base_url.port), timeout=120) as line:
         line.sendall(text)
         return line.recv(65_536)
 
 
-def test_header_injection_and_broken_requests_are_refused(house):
+def test_header_injection_and_broken_requests_are_refused(house: Any) -> None:
     token = house.tokens["li"].encode()
     injected = b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + b"\r\nX: a\r\n\tb\r\n\r\n"
     assert b" 500 " not in _raw(house, injected).split(b"\r\n")[0]
@@ -90,8 +93,8 @@ def test_header_injection_and_broken_requests_are_refused(house):
     assert _raw(house, b"\x00\x01\x02\r\n\r\n").startswith(b"HTTP/1.1 4")
 
 
-def test_a_body_without_an_end_does_not_grow_beyond_the_limit(house):
-    def endless():
+def test_a_body_without_an_end_does_not_grow_beyond_the_limit(house: Any) -> None:
+    def endless() -> Iterator[Any]:
         for _ in range(100):
             yield b"a" * 65_536
 
@@ -102,7 +105,9 @@ def test_a_body_without_an_end_does_not_grow_beyond_the_limit(house):
 
 @pytest.mark.parametrize("begun", [b"", b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nX-Slow: "])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_client_that_never_ends_its_headers_holds_no_connection(house, monkeypatch, begun, after):
+def test_a_client_that_never_ends_its_headers_holds_no_connection(
+    house: Any, monkeypatch: pytest.MonkeyPatch, begun: bytes, after: bool
+) -> None:
     """Neither one that sends nothing, nor one that sends a byte now and then, at first or after another request."""
     monkeypatch.setattr(patience, "HEAD", 1.0)
     with socket.create_connection(("127.0.0.1", house.client.base_url.port), timeout=120) as line:
@@ -125,7 +130,7 @@ def test_a_client_that_never_ends_its_headers_holds_no_connection(house, monkeyp
     assert house.client.get("/healthz").status_code == 200
 
 
-def test_a_body_that_comes_byte_by_byte_is_refused_in_time(house, monkeypatch):
+def test_a_body_that_comes_byte_by_byte_is_refused_in_time(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "BODY", 1.0)
     token = house.tokens["li"].encode()
     head = b"POST /api/v1/requests HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nIdempotency-Key: slow\r\n"
@@ -136,14 +141,14 @@ def test_a_body_that_comes_byte_by_byte_is_refused_in_time(house, monkeypatch):
     assert b"server.body_too_slow" in told
 
 
-def test_a_session_must_come_from_our_own_pages(house):
+def test_a_session_must_come_from_our_own_pages(house: Any) -> None:
     made = house.client.post("/api/v1/sessions", content=json.dumps({"token": house.tokens["li"]}))
     assert made.status_code == 201
     cookie, csrf = {"mosha": made.cookies["mosha"]}, made.json()["csrf"]
     house.client.cookies.clear()
     body = json.dumps({"label": "stolen"})
 
-    def post(**headers):
+    def post(**headers: Any) -> Any:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         sent["Cookie"] = f"mosha={cookie['mosha']}"
         return house.client.post("/api/v1/tokens", content=body, headers=sent).status_code
@@ -157,7 +162,7 @@ def test_a_session_must_come_from_our_own_pages(house):
     assert "samesite=lax" in made.headers["set-cookie"].lower()
 
 
-def test_a_link_signs_in_once(house):
+def test_a_link_signs_in_once(house: Any) -> None:
     person = house.call("wang", "POST", "/principals", {"name": "newcomer", "kind": "person"}).json()
     link = house.call("wang", "POST", f"/principals/{person['id']}/links", {}).json()["link"]
     secret = link.split("=")[1]
@@ -171,14 +176,14 @@ def test_a_link_signs_in_once(house):
     assert again.status_code == 404  # only an administrator lets somebody in who has been in before
 
 
-def test_secrets_are_kept_as_hashes_alone(house):
+def test_secrets_are_kept_as_hashes_alone(house: Any) -> None:
     stored = json.dumps(house.service.database.rows("SELECT * FROM credentials"))
     for token in house.tokens.values():
         assert token.split("_", 2)[2] not in stored
     assert find_by_secret(house.service.database, house.tokens["li"], "session") is None
 
 
-def test_pages_and_answers_carry_the_headers_that_browsers_need(house):
+def test_pages_and_answers_carry_the_headers_that_browsers_need(house: Any) -> None:
     for path in ("/", "/api/v1/ledger/head", "/healthz", "/nowhere"):
         headers = house.client.get(path).headers
         assert headers["content-security-policy"].startswith("default-src 'none'")
@@ -186,7 +191,7 @@ def test_pages_and_answers_carry_the_headers_that_browsers_need(house):
         assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_rates_are_bounded(tmp_path):
+def test_rates_are_bounded(tmp_path: Path) -> None:
     with opened(tmp_path, previews_per_minute=3) as small:
         body = SQL | {"sql": "SELECT COUNT(*) AS n FROM visits"}
         replies = [small.call("li", "POST", "/previews", body) for _ in range(4)]

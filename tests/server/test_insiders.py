@@ -6,8 +6,11 @@ import os
 import re
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
+from typing import Any
 
 import httpx
 import markdown
@@ -40,12 +43,12 @@ GRANT = {"epsilon": 0.9, "delta": 1e-8, "expires": "2099-01-01"}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("insiders")) as house:
         yield house
 
 
-def add_person(house, name, *roles):
+def add_person(house: Any, name: Any, *roles: Any) -> None:
     """Somebody with these roles, and a token."""
     database = house.service.database
     identity = create_principal(database, kind="person", name=name)
@@ -54,10 +57,10 @@ def add_person(house, name, *roles):
     house.tokens[name] = issue(database, identity, "token", seconds=86_400).secret
 
 
-def find_patterns():
+def find_patterns() -> list[Any]:
     """Every schema with a pattern, in bodies and addresses."""
 
-    def walk(schema):
+    def walk(schema: Any) -> Iterator[Any]:
         if isinstance(schema, dict):
             if isinstance(schema.get("pattern"), str):
                 yield schema
@@ -67,11 +70,11 @@ def find_patterns():
     return [found for one in OPERATIONS for part in (one.body, one.query) for found in walk(part)]
 
 
-def grant_of(house, who):
+def grant_of(house: Any, who: Any) -> Any:
     return next(one for one in house.call(who, "GET", "/grants").json()["grants"] if one["dataset"] == "visits")
 
 
-def test_what_needs_approval_still_needs_it_when_a_grant_is_passed_on_to_an_agent(place):
+def test_what_needs_approval_still_needs_it_when_a_grant_is_passed_on_to_an_agent(place: Any) -> None:
     agent = place.call("li", "POST", "/agents", {"name": "helper"}).json()
     above = grant_of(place, "li")
     made = place.call("li", "POST", f"/grants/{above['id']}/grants", GRANT | DAY | {"principal": agent["id"]})
@@ -87,7 +90,7 @@ def test_what_needs_approval_still_needs_it_when_a_grant_is_passed_on_to_an_agen
     assert place.wait("helper", asked["id"])["state"] == "answered"
 
 
-def test_a_cap_a_day_still_holds_when_a_grant_is_passed_on_to_an_agent(place):
+def test_a_cap_a_day_still_holds_when_a_grant_is_passed_on_to_an_agent(place: Any) -> None:
     database, ledger = place.service.database, place.service.ledger
     add_person(place, "sui")
     said = {"principal": "sui", "epsilon": 1.0, "expires": "2099-01-01", "limit_per_day": {"epsilon": 0.05}}
@@ -108,8 +111,8 @@ def test_a_cap_a_day_still_holds_when_a_grant_is_passed_on_to_an_agent(place):
     assert place.answer("sui", key="what is left", epsilon=0.005)["state"] == "answered"
 
 
-def test_a_preview_tells_an_analyst_nothing_of_what_others_spent(place):
-    def look(epsilon):
+def test_a_preview_tells_an_analyst_nothing_of_what_others_spent(place: Any) -> None:
+    def look(epsilon: Any) -> Any:
         return place.call("li", "POST", "/previews", body | {"price": {"epsilon": epsilon}}).json()
 
     body = {"dataset": "visits", "sql": COUNT}
@@ -122,7 +125,7 @@ def test_a_preview_tells_an_analyst_nothing_of_what_others_spent(place):
         assert payer["own"] == ("left" in payer) == ("fits" in payer)
 
 
-def test_a_session_and_a_token_are_good_for_no_more_than_the_token_behind_them(place):
+def test_a_session_and_a_token_are_good_for_no_more_than_the_token_behind_them(place: Any) -> None:
     said = {"label": "narrow", "datasets": ["nothing"], "verbs": ["dataset.list", "token.create"], "days": 1}
     narrow = place.call("zhang", "POST", "/tokens", said | {"most_per_question": 0.01}).json()
     place.tokens["narrow"] = narrow["token"]
@@ -143,7 +146,7 @@ def test_a_session_and_a_token_are_good_for_no_more_than_the_token_behind_them(p
     browser.close()
 
 
-def test_the_public_registry_names_nobody_and_not_what_is_spent(place):
+def test_the_public_registry_names_nobody_and_not_what_is_spent(place: Any) -> None:
     series = {"name": "weekly", "title": "weekly", "measure": "count", "horizon": 4, "epsilon": 0.1}
     made = place.call("wang", "POST", "/series", series | {"dataset": "visits"})
     assert made.status_code == 201, made.text
@@ -153,13 +156,13 @@ def test_the_public_registry_names_nobody_and_not_what_is_spent(place):
         assert secret not in told
 
 
-def test_a_list_by_state_tells_the_end_of_a_request_no_sooner_than_its_tick(place):
+def test_a_list_by_state_tells_the_end_of_a_request_no_sooner_than_its_tick(place: Any) -> None:
     asked = place.ask("li", key="until its tick", epsilon=0.01).json()["id"]
     place.wait("li", asked)
     change = "UPDATE requests SET visible = ? WHERE id = ?"
     place.service.database.run(change, 10**18, asked)
 
-    def list_by(state):
+    def list_by(state: Any) -> set[Any]:
         return {one["id"] for one in place.call("li", "GET", f"/requests?state={state}").json()["requests"]}
 
     assert asked in list_by("running")
@@ -169,7 +172,7 @@ def test_a_list_by_state_tells_the_end_of_a_request_no_sooner_than_its_tick(plac
     assert asked not in list_by("running")
 
 
-def test_the_public_head_moves_once_a_minute_and_that_of_an_auditor_with_every_row(place):
+def test_the_public_head_moves_once_a_minute_and_that_of_an_auditor_with_every_row(place: Any) -> None:
     for number in range(3):
         place.answer("li", f"{COUNT} WHERE days > {number}", key=f"head {number}", epsilon=0.01)
         ledger = place.service.ledger
@@ -189,7 +192,7 @@ def test_the_public_head_moves_once_a_minute_and_that_of_an_auditor_with_every_r
         assert str(ledger.head) in place.call("sun", "GET", "/statements?account=visits").text
 
 
-def _ends_of(house, request):
+def _ends_of(house: Any, request: Any) -> tuple[Any, ...]:
     """Rows of the book about how a question ended, and the moment from which that can be seen."""
     rows = house.service.ledger.entries()
     paid = [row.sequence for row in rows if row.kind == "pay" and row.content().get("key") == f"request {request}"]
@@ -197,7 +200,7 @@ def _ends_of(house, request):
     return [row for row in rows if row.content().get("payment") in paid], found["started"], found["visible"]
 
 
-def test_how_a_question_ended_is_in_the_book_at_its_tick_and_not_before(place):
+def test_how_a_question_ended_is_in_the_book_at_its_tick_and_not_before(place: Any) -> None:
     """A row that were written at once would tell whoever has the numbers of other rows how long the question ran."""
     add_dataset(place, "few", make_rows(10), timing="off", deadline=LONG)
     sql = COUNT.replace("visits", "few")
@@ -216,7 +219,7 @@ def test_how_a_question_ended_is_in_the_book_at_its_tick_and_not_before(place):
     assert all(row.at >= visible - (LEAD if row.kind == "release" else WAKING) * 1e6 - 50_000 for row in ends)
 
 
-def test_a_worker_that_is_lost_leaves_no_row_before_the_tick(place):
+def test_a_worker_that_is_lost_leaves_no_row_before_the_tick(place: Any) -> None:
     add_dataset(place, "lost", make_rows(10), timing="off", deadline=LONG)
     sql, slots = COUNT.replace("visits", "lost"), place.service.slots
     assert place.answer("li", sql, key="warm it", dataset="lost")["state"] == "answered"
@@ -232,7 +235,7 @@ def test_a_worker_that_is_lost_leaves_no_row_before_the_tick(place):
         if lost:
             break
     assert lost
-    late = time.monotonic() + LONG
+    late = time.monotonic() + LONG  # type: ignore[operator]
     while not any(row.kind == "fail" for row in _ends_of(place, asked)[0]):  # a busy machine notes it later
         assert time.monotonic() < late
         time.sleep(0.05)
@@ -242,13 +245,13 @@ def test_a_worker_that_is_lost_leaves_no_row_before_the_tick(place):
 
 
 @pytest.mark.parametrize("problem", [None, ZeroDivisionError, MemoryError, Interrupted, SourceUnavailable])
-def test_nothing_is_noted_between_the_payment_and_the_tick(problem):
+def test_nothing_is_noted_between_the_payment_and_the_tick(problem: Any) -> None:
     """Whatever a step comes to: an answer, an error of its own, a lack of memory, a deadline, a source that is gone."""
     ledger = mosha.Ledger.memory()
     account = ledger.account("visits", unit=mosha.Row(), epsilon=2)
     heads = []
 
-    def step(state, data, ask, rng):
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, ...]:
         heads.append(ledger.head)
         if problem is not None:
             raise problem("core.step_failed") if issubclass(problem, MoshaError) else problem
@@ -264,7 +267,7 @@ def test_nothing_is_noted_between_the_payment_and_the_tick(problem):
     assert withheld.is_same(account)
 
 
-def test_one_who_asks_has_a_question_running_until_its_tick(tmp_path):
+def test_one_who_asks_has_a_question_running_until_its_tick(tmp_path: Path) -> None:
     database = open_database(tmp_path / "server.db")
     migrate(database)
     for name in ("first", "second"):
@@ -279,7 +282,7 @@ def test_one_who_asks_has_a_question_running_until_its_tick(tmp_path):
     database.close()
 
 
-def test_a_reviewer_of_one_dataset_reviews_that_one_and_sees_nothing_of_others(place):
+def test_a_reviewer_of_one_dataset_reviews_that_one_and_sees_nothing_of_others(place: Any) -> None:
     database, ledger = place.service.database, place.service.ledger
     add_dataset(place, "clinic", make_rows(20), timing="off", deadline=LONG)
     add_person(place, "qian", ("reviewer", "clinic"))
@@ -315,7 +318,7 @@ def test_a_reviewer_of_one_dataset_reviews_that_one_and_sees_nothing_of_others(p
     browser.close()
 
 
-def test_nobody_pushes_the_proposals_of_others_out_of_review(place):
+def test_nobody_pushes_the_proposals_of_others_out_of_review(place: Any) -> None:
     database = place.service.database
     answered = [place.answer("zhang", key=f"proposal {n}", epsilon=0.001)["id"] for n in range(2)]
     first = {"slug": "first-come", "title": "First come", "request": answered[0]}
@@ -338,13 +341,13 @@ def test_nobody_pushes_the_proposals_of_others_out_of_review(place):
         shown = browser.get(address).text
         seen += shown
         older = re.search(r'href="(/review\?proposed=\d+)"', shown)
-        address = older and older[1]
+        address = older and older[1]  # type: ignore[assignment]
     assert "flood-249" in seen
     assert "first-come" in seen
     browser.close()
 
 
-def test_one_author_has_only_so_many_proposals_waiting(tmp_path):
+def test_one_author_has_only_so_many_proposals_waiting(tmp_path: Path) -> None:
     with opened(tmp_path) as house:
         answered = [house.answer("li", key=f"answer {n}", epsilon=0.001)["id"] for n in range(2)]
         li = find_principal(house.service.database, "li")["id"]
@@ -359,7 +362,7 @@ def test_one_author_has_only_so_many_proposals_waiting(tmp_path):
 
 
 @pytest.mark.parametrize("pattern", sorted({schema["pattern"] for schema in find_patterns()}))
-def test_a_pattern_that_ends_ends_before_a_new_line(pattern):
+def test_a_pattern_that_ends_ends_before_a_new_line(pattern: Any) -> None:
     """Every pattern of every operation: what JSON Schema calls the end is the end."""
     assert pattern.startswith("^")
     good = {"^[0-9]{4}-[0-9]{2}-[0-9]{2}": "2026-01-01"}.get(pattern, "a")
@@ -369,13 +372,13 @@ def test_a_pattern_that_ends_ends_before_a_new_line(pattern):
             check(f"{good}\n", text(pattern=pattern), "name")
 
 
-def test_a_day_is_followed_by_nothing_but_a_time(place):
+def test_a_day_is_followed_by_nothing_but_a_time(place: Any) -> None:
     for said in ("2099-01-01\n", "2099-01-01 or later", "2099-01-01T00:00:00+00:00\n"):
         body = {"principal": "li", "epsilon": 0.1, "expires": said}
         assert place.call("wang", "POST", "/datasets/visits/grants", body).status_code == 422, said
 
 
-def test_a_name_or_a_purpose_makes_no_markup_in_a_statement(place):
+def test_a_name_or_a_purpose_makes_no_markup_in_a_statement(place: Any) -> None:
     purpose = "<img src=x onerror=alert(1)> [free](javascript:alert(1)) ![](http://watch.example/a.png) | `x` **b**"
     said = {"principal": "li", "epsilon": 0.01, "expires": "2099-01-01", "purpose": purpose}
     assert place.call("wang", "POST", "/datasets/visits/grants", said).status_code == 201
@@ -388,7 +391,7 @@ def test_a_name_or_a_purpose_makes_no_markup_in_a_statement(place):
     assert "<img" not in page
 
 
-def test_tickets_that_somebody_makes_up_use_up_no_honest_one(place, monkeypatch):
+def test_tickets_that_somebody_makes_up_use_up_no_honest_one(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A filter of a fixed size would be full after enough of them, and would take every honest ticket for a copy."""
     monkeypatch.setattr(Tickets, "take_new", lambda _, tickets: [False] * len(tickets))  # a filter that is full
     survey = mosha.local.Frequency(["yes", "no"], epsilon=1)
@@ -400,13 +403,13 @@ def test_tickets_that_somebody_makes_up_use_up_no_honest_one(place, monkeypatch)
     assert place.call(None, "POST", "/surveys/open/reports", {"reports": [report]}).json()["accepted"] == 1
 
 
-def test_a_copy_of_a_report_counts_once_where_tickets_are_asked_for(place):
+def test_a_copy_of_a_report_counts_once_where_tickets_are_asked_for(place: Any) -> None:
     survey = mosha.local.Frequency(["yes", "no"], epsilon=1)
     said = {"name": "copies", "title": "Copies?", "survey": survey.to_dict(), "tickets": "required"}
     assert place.call("wang", "POST", "/surveys", said).json()["tickets"] == "required"
     report, ticket = (base64.b64encode(part).decode() for part in (survey.report("yes"), b"a device"))
 
-    def send(**more):
+    def send(**more: Any) -> Any:
         return place.call(None, "POST", "/surveys/copies/reports", {"reports": [report]} | more)
 
     assert send(tickets=[ticket]).json() == {"accepted": 1, "rejected": 0}
@@ -424,8 +427,8 @@ def test_a_copy_of_a_report_counts_once_where_tickets_are_asked_for(place):
     browser.close()
 
 
-def test_the_name_of_an_agent_tells_nobody_who_exists(place):
-    def make(who, name):
+def test_the_name_of_an_agent_tells_nobody_who_exists(place: Any) -> None:
+    def make(who: Any, name: Any) -> Any:
         return place.call(who, "POST", "/agents", {"name": name})
 
     zhang = place.call("zhang", "GET", "/me").json()["id"]
@@ -444,7 +447,7 @@ def test_the_name_of_an_agent_tells_nobody_who_exists(place):
         assert place.call("li", "POST", "/tokens", {"label": "x", "agent": name}).status_code == 404
 
 
-def test_agents_of_an_older_store_are_called_after_their_person(tmp_path):
+def test_agents_of_an_older_store_are_called_after_their_person(tmp_path: Path) -> None:
     database = open_database(tmp_path / "server.db")
     with database.transaction() as transaction:
         transaction.run("CREATE TABLE versions (version INTEGER PRIMARY KEY)")
@@ -460,7 +463,7 @@ def test_agents_of_an_older_store_are_called_after_their_person(tmp_path):
     database.close()
 
 
-def test_a_token_for_one_dataset_lists_no_question_about_another(place):
+def test_a_token_for_one_dataset_lists_no_question_about_another(place: Any) -> None:
     asked = place.answer("li", key="listed", epsilon=0.001)["id"]
     said = {"label": "elsewhere", "datasets": ["clinic"], "days": 1}
     place.tokens["elsewhere"] = place.call("li", "POST", "/tokens", said).json()["token"]

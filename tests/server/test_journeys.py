@@ -2,6 +2,7 @@
 and nothing is asked of anybody but the server."""
 
 import shutil
+from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +12,7 @@ from tests.server.screens import enter, spent
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 
 
-def test_an_analyst_asks_by_the_form(page):
+def test_an_analyst_asks_by_the_form(page: Any) -> None:
     """The slider moves the price and the error bar before anything is spent; the answer has a chart and downloads."""
     before = spent(page)
     enter(page, "li")
@@ -33,7 +34,7 @@ def test_an_analyst_asks_by_the_form(page):
         assert len(reply.content) > 100
 
 
-def test_an_analyst_asks_in_sql_and_is_led_to_what_is_answered(page):
+def test_an_analyst_asks_in_sql_and_is_led_to_what_is_answered(page: Any) -> None:
     """A refused question says what would be answered, one click away; the same words again cost nothing."""
     enter(page, "li")
     page.open("/ask/visits")
@@ -51,7 +52,7 @@ def test_an_analyst_asks_in_sql_and_is_led_to_what_is_answered(page):
     assert spent(page) == once
 
 
-def test_an_expensive_question_waits_for_a_privacy_officer(page):
+def test_an_expensive_question_waits_for_a_privacy_officer(page: Any) -> None:
     """She sees the question, its purpose and its price; she denies, and the analyst reads why. Nothing is spent."""
     before = spent(page)
     enter(page, "li")
@@ -70,7 +71,7 @@ def test_an_expensive_question_waits_for_a_privacy_officer(page):
     assert spent(page) == before
 
 
-def test_a_curator_grants_and_takes_back(page):
+def test_a_curator_grants_and_takes_back(page: Any) -> None:
     enter(page, "wang")
     page.open("/datasets/visits")
     many = page.run("document.querySelectorAll('.tree form').length")
@@ -86,7 +87,7 @@ def test_a_curator_grants_and_takes_back(page):
     page.reports.clear()  # the browser reports the status of a refusal
 
 
-def test_an_answer_is_published_and_read_by_everybody(page):
+def test_an_answer_is_published_and_read_by_everybody(page: Any) -> None:
     enter(page, "li")
     slug = f"stays-{page.language}"
     answered = page.house.answer("li", key="to publish", epsilon=0.02)
@@ -103,7 +104,7 @@ def test_an_answer_is_published_and_read_by_everybody(page):
     assert page.run("document.querySelectorAll('td.chart svg').length") == 1
 
 
-def test_an_auditor_verifies_the_chain(page):
+def test_an_auditor_verifies_the_chain(page: Any) -> None:
     enter(page, "sun")
     page.open("/audit")
     page.follow("form[action='/audit'] button")
@@ -111,14 +112,14 @@ def test_an_auditor_verifies_the_chain(page):
     assert page.run("document.querySelectorAll('ol.time li').length") >= 8
 
 
-def test_explore_moves_with_its_knobs(page):
+def test_explore_moves_with_its_knobs(page: Any) -> None:
     page.open("/explore")
     assert "54.6" not in page.text()
     page.fill("#epsilon", "12")  # by keys it passes every place between
     page.wait("document.querySelector('[data-part=meaning]').innerText.includes('54.6')")
 
 
-def test_the_language_is_chosen_on_every_page(page):
+def test_the_language_is_chosen_on_every_page(page: Any) -> None:
     page.open("/explore?epsilon=3")
     other = "zh" if page.language == "en" else "en"
     page.follow(f"button[value={other}]")
@@ -126,7 +127,7 @@ def test_the_language_is_chosen_on_every_page(page):
     assert page.run("location.search") == "?epsilon=3"
 
 
-def test_without_a_script_one_gets_as_far_as_the_answer(page):
+def test_without_a_script_one_gets_as_far_as_the_answer(page: Any) -> None:
     """Forms and links alone: the forecast has its button, and the answer is there after a reload."""
     page.send("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -135,7 +136,7 @@ def test_without_a_script_one_gets_as_far_as_the_answer(page):
         page.send("Emulation.setScriptExecutionDisabled", value=False)
 
 
-def enter_without_script(page):
+def enter_without_script(page: Any) -> None:
     page.open("/")
     page.follow("button[value=li]")
     page.open("/ask/visits?epsilon=0.01")
@@ -146,7 +147,7 @@ def enter_without_script(page):
 
 
 @pytest.mark.parametrize("path", ["/", "/explore", "/ask/visits", "/datasets/visits", "/requests"])
-def test_a_narrow_window_cuts_nothing(page, path):
+def test_a_narrow_window_cuts_nothing(page: Any, path: str) -> None:
     enter(page, "li")
     page.resize(390)
     page.open(path)

@@ -5,6 +5,10 @@ import random
 import signal
 import time
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 import mosha
 from tests.server.processes import ServerProcess, prepare
@@ -15,7 +19,7 @@ EPSILON = 0.0002
 OPTIONS = {"timing": "off", "requests_per_minute": 100_000, "waiting_per_principal": 100_000, "workers": 2}
 
 
-def kill_at_random(folder, tokens, *, kills, draw):
+def kill_at_random(folder: Any, tokens: Any, *, kills: Any, draw: Any) -> Any:
     """Ask, kill workers and the server at random moments, begin again; the requests and their keys."""
     asked = {}
     for number in range(kills // EACH):
@@ -38,7 +42,7 @@ def kill_at_random(folder, tokens, *, kills, draw):
     return asked
 
 
-def check_books(folder, tokens, asked):
+def check_books(folder: Any, tokens: Any, asked: Any) -> list[Any]:
     """After a restart every request has ended; the ledger holds one payment for each that says it was paid."""
     server = ServerProcess(folder, **OPTIONS)
     try:
@@ -59,7 +63,7 @@ def check_books(folder, tokens, asked):
     return [found["state"] for found in ended.values()]
 
 
-def test_kills_at_random_moments_lose_no_payment_and_pay_nothing_twice(tmp_path):
+def test_kills_at_random_moments_lose_no_payment_and_pay_nothing_twice(tmp_path: Path) -> None:
     """Also the peer's fault 7: after a crash nobody is locked out, and the same key finds the same request."""
     tokens = prepare(tmp_path, timing="off")
     asked = kill_at_random(tmp_path, tokens, kills=KILLS, draw=random.Random())
@@ -67,7 +71,7 @@ def test_kills_at_random_moments_lose_no_payment_and_pay_nothing_twice(tmp_path)
     assert "answered" in states
 
 
-def test_a_server_that_stops_loses_no_answer_that_waits_for_its_tick(tmp_path):
+def test_a_server_that_stops_loses_no_answer_that_waits_for_its_tick(tmp_path: Path) -> None:
     """It waits for the tick; where the machine is too busy for that, the next one asks again for the same payment."""
     from tests.server.house import opened
 
@@ -92,7 +96,9 @@ def test_a_server_that_stops_loses_no_answer_that_waits_for_its_tick(tmp_path):
         assert row["after"] == 8_000_000
 
 
-def test_a_question_that_is_killed_at_its_deadline_is_paid_failed_and_counted(tmp_path, monkeypatch):
+def test_a_question_that_is_killed_at_its_deadline_is_paid_failed_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The worker is stopped for real (SIGSTOP, so that no deadline inside of it can help)."""
     from tests.server.house import LONG, opened
 
@@ -102,7 +108,7 @@ def test_a_question_that_is_killed_at_its_deadline_is_paid_failed_and_counted(tm
         worker = house.service.slots._workers[0]
         send = worker._send
 
-        def stop_when_paid(message):
+        def stop_when_paid(message: Any) -> None:
             send(message)
             if message.get("op") == "ask":
                 key = message["key"]

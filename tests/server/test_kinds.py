@@ -2,6 +2,9 @@
 
 import csv
 import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -26,7 +29,7 @@ PLAN = mosha.events.Gaussian(20.0) * 100
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The demo with a graph at edge level and one at node level."""
     with opened(tmp_path_factory.mktemp("kinds"), requests_per_minute=10_000, previews_per_minute=10_000) as house:
         data = house.service.settings.folder / "data"
@@ -37,7 +40,7 @@ def place(tmp_path_factory):
         people |= {"declaration": {"unit": {"node": True, "max_degree": 20}}, "again": "node level beside edge level"}
         assert house.call("wang", "POST", "/datasets", FRIENDS).status_code == 201
         assert house.call("wang", "POST", "/datasets", people).status_code == 422  # `again` is a reviewer's word
-        people["source"]["path"] = "calls.csv"
+        people["source"]["path"] = "calls.csv"  # type: ignore[index]
         (data / "calls.csv").write_text("from,to\n" + lines)
         del people["again"]
         assert house.call("wang", "POST", "/datasets", people).status_code == 201
@@ -47,18 +50,18 @@ def place(tmp_path_factory):
         yield house
 
 
-def ask(house, dataset, plan, *, key, price=None):
+def ask(house: Any, dataset: Any, plan: Any, *, key: Any, price: Any = None) -> Any:
     body = {"dataset": dataset, "plan": plan, "price": price or {"epsilon": 8.0}}
     reply = house.call("li", "POST", "/requests", body, key=key)
     assert reply.status_code == 202, reply.text
     return house.wait("li", reply.json()["id"])
 
 
-def spent(house, account):
+def spent(house: Any, account: Any) -> Any:
     return house.service.ledger.account(account).spent
 
 
-def test_a_graph_is_previewed_without_an_edge_and_asked_for_its_price(place):
+def test_a_graph_is_previewed_without_an_edge_and_asked_for_its_price(place: Any) -> None:
     body = {"dataset": "friends", "plan": {"graph": "edges"}, "price": {"epsilon": 8.0}}
     before = spent(place, "friends/li")
     preview = place.call("li", "POST", "/previews", body).json()
@@ -73,7 +76,7 @@ def test_a_graph_is_previewed_without_an_edge_and_asked_for_its_price(place):
 
 
 @pytest.mark.parametrize("verb", ["degree_histogram", "triangles", "components", "synthetic", "communities"])
-def test_answers_about_a_graph_are_tables_with_error_bars(place, verb):
+def test_answers_about_a_graph_are_tables_with_error_bars(place: Any, verb: str) -> None:
     answer = ask(place, "friends", {"graph": verb}, key=verb, price={"epsilon": 1.0})["answer"]
     assert all(len(row) == len(answer["columns"]) for row in answer["rows"])
     values = [column["name"] for column in answer["columns"] if column["role"] == "value"]
@@ -82,7 +85,7 @@ def test_answers_about_a_graph_are_tables_with_error_bars(place, verb):
         assert all(bar > 0 for bar in answer["errors"]["0.95"][verb])
 
 
-def test_at_node_level_the_vertices_are_a_file_and_nothing_public(place):
+def test_at_node_level_the_vertices_are_a_file_and_nothing_public(place: Any) -> None:
     found = ask(place, "people", {"graph": "vertices"}, key="vertices", price={"epsilon": 4.0})
     assert abs(found["answer"]["rows"][0][0] - 60) < 16  # false alarm: e^-60
     described = place.call("li", "GET", "/datasets/people").json()["declaration"]
@@ -100,7 +103,7 @@ def test_at_node_level_the_vertices_are_a_file_and_nothing_public(place):
         ({"source": {"path": "visits.csv", "vertices": "../../etc/passwd"}}, "source.vertices"),
     ],
 )
-def test_a_wrong_declaration_of_a_graph_is_refused_by_its_field(place, change, parameter):
+def test_a_wrong_declaration_of_a_graph_is_refused_by_its_field(place: Any, change: Any, parameter: str) -> None:
     reply = place.call("wang", "POST", "/datasets", FRIENDS | {"name": "wrong"} | change)
     assert reply.status_code == 422
     assert reply.json()["parameter"] == parameter
@@ -116,7 +119,7 @@ def test_a_wrong_declaration_of_a_graph_is_refused_by_its_field(place, change, p
         {},
     ],
 )
-def test_a_wrong_question_about_a_graph_costs_nothing(place, plan):
+def test_a_wrong_question_about_a_graph_costs_nothing(place: Any, plan: Any) -> None:
     before = spent(place, "friends/li")
     body = {"dataset": "friends", "plan": plan, "price": {"epsilon": 1.0}}
     assert 400 <= place.call("li", "POST", "/requests", body, key="wrong").status_code < 500
@@ -124,7 +127,7 @@ def test_a_wrong_question_about_a_graph_costs_nothing(place, plan):
     assert spent(place, "friends/li") == before
 
 
-def test_an_edge_list_that_cannot_be_read_fails_after_payment_as_any_paid_step_does(place):
+def test_an_edge_list_that_cannot_be_read_fails_after_payment_as_any_paid_step_does(place: Any) -> None:
     """Whether lines can be read is known to nobody before payment."""
     data = place.service.settings.folder / "data"
     (data / "broken.csv.gz").write_bytes(b"\x1f\x8b not a gzip file")
@@ -143,7 +146,7 @@ def test_an_edge_list_that_cannot_be_read_fails_after_payment_as_any_paid_step_d
     assert spent(place, "broken/li") == pytest.approx(1.0)
 
 
-def test_a_synthetic_table_is_paid_once_and_drawn_as_often_as_one_likes(place):
+def test_a_synthetic_table_is_paid_once_and_drawn_as_often_as_one_likes(place: Any) -> None:
     price = {"epsilon": 0.4, "delta": 1e-8}
     preview = place.call("li", "POST", "/previews", {"dataset": "visits", "plan": SYNTHESIS, "price": price}).json()
     assert preview["kind"] == "synthetic"
@@ -169,7 +172,7 @@ def test_a_synthetic_table_is_paid_once_and_drawn_as_often_as_one_likes(place):
     assert place.call("wang", "GET", path).status_code == 404
 
 
-def test_an_answer_that_is_no_synthetic_table_has_no_rows_to_draw(place):
+def test_an_answer_that_is_no_synthetic_table_has_no_rows_to_draw(place: Any) -> None:
     found = place.answer("li", key="plain", epsilon=0.01)
     assert place.call("li", "GET", f"/requests/{found['id']}/table").status_code == 404
 
@@ -191,19 +194,19 @@ def test_an_answer_that_is_no_synthetic_table_has_no_rows_to_draw(place):
         {"rows": True},
     ],
 )
-def test_a_wrong_synthesis_costs_nothing(place, options):
+def test_a_wrong_synthesis_costs_nothing(place: Any, options: Any) -> None:
     body = {"dataset": "visits", "plan": {"synthesize": options}, "price": {"epsilon": 0.1, "delta": 1e-9}}
     before = spent(place, "visits/li")
     assert 400 <= place.call("li", "POST", "/requests", body, key="wrong synthesis").status_code < 500
     assert spent(place, "visits/li") == before
 
 
-def training(house, name, *, key, event=PLAN, **more):
+def training(house: Any, name: Any, *, key: Any, event: Any = PLAN, **more: Any) -> Any:
     body = {"dataset": "visits", "name": name, "event": event.to_dict(), "delta": 1e-7, "steps": 100} | more
     return house.call("wang", "POST", "/trainings", body, key=key)
 
 
-def test_a_training_elsewhere_is_priced_reserved_and_reported(place):
+def test_a_training_elsewhere_is_priced_reserved_and_reported(place: Any) -> None:
     priced = place.call(
         "wang", "POST", "/trainings/price", {"dataset": "visits", "event": PLAN.to_dict(), "delta": 1e-7}
     )
@@ -230,7 +233,7 @@ def test_a_training_elsewhere_is_priced_reserved_and_reported(place):
     assert place.call("li", "GET", path).status_code == 404
 
 
-def test_a_training_that_ends_early_stays_paid_and_counts_as_a_failure(place):
+def test_a_training_that_ends_early_stays_paid_and_counts_as_a_failure(place: Any) -> None:
     made = training(place, "abandoned", key="t2", event=mosha.events.Gaussian(200.0)).json()
     before, failures = spent(place, "visits"), place.service.ledger.account("visits").failures
     body = {"steps": 3, "state": "abandoned"}
@@ -239,7 +242,7 @@ def test_a_training_that_ends_early_stays_paid_and_counts_as_a_failure(place):
     assert place.service.ledger.account("visits").failures == failures + 1
 
 
-def test_authors_and_keys_that_read_alike_together_pay_each_for_their_own_training(place):
+def test_authors_and_keys_that_read_alike_together_pay_each_for_their_own_training(place: Any) -> None:
     database, ledger = place.service.database, place.service.ledger
     said = {"dataset": "visits", "name": "alike", "event": mosha.events.Gaussian(200.0).to_dict(), "delta": 1e-7}
     before = spent(place, "visits")
@@ -263,7 +266,7 @@ def test_authors_and_keys_that_read_alike_together_pay_each_for_their_own_traini
         {"dataset": "nothing"},
     ],
 )
-def test_a_training_that_cannot_be_paid_for_leaves_no_trace(place, change):
+def test_a_training_that_cannot_be_paid_for_leaves_no_trace(place: Any, change: Any) -> None:
     before, head = spent(place, "visits"), place.service.ledger.head
     body = {"dataset": "visits", "name": "wrong", "event": PLAN.to_dict()} | change
     reply = place.call("wang", "POST", "/trainings", body, key="wrong")
@@ -271,13 +274,13 @@ def test_a_training_that_cannot_be_paid_for_leaves_no_trace(place, change):
     assert (spent(place, "visits"), place.service.ledger.head) == (before, head)
 
 
-def test_the_client_has_the_same_verbs_for_graphs_synthetic_tables_and_trainings(place, tmp_path):
+def test_the_client_has_the_same_verbs_for_graphs_synthetic_tables_and_trainings(place: Any, tmp_path: Path) -> None:
     base = str(place.client.base_url)
     lab = mosha.connect_to(base, token=place.tokens["li"])
     triangles = lab.graph("friends").triangles()
     assert triangles.forecast(epsilon=1.0) > 0
     answer = triangles.release(epsilon=1.0, key="by client")
-    assert triangles.release(epsilon=1.0, key="by client").table == answer.table
+    assert triangles.release(epsilon=1.0, key="by client").table == answer.table  # type: ignore[attr-defined]
     with pytest.raises(mosha.errors.InvalidParameter, match="is not a graph"):
         lab.graph("visits")
     made = lab.synthesize("visits", columns=["ward", "age"], bins={"age": 3}, rows=30, epsilon=0.3, delta=1e-8)
@@ -295,7 +298,7 @@ def test_the_client_has_the_same_verbs_for_graphs_synthetic_tables_and_trainings
     assert broken.state == "failed"
 
 
-def test_one_page_of_the_ledger_shows_all_kinds(place):
+def test_one_page_of_the_ledger_shows_all_kinds(place: Any) -> None:
     """A question, a graph, a synthetic table, a series and a training, side by side, and the chain holds."""
     series = {"name": "kinds", "dataset": "visits", "measure": "count", "horizon": 2, "epsilon": 0.01}
     assert place.call("wang", "POST", "/series", series).status_code == 201

@@ -3,6 +3,8 @@ help on a word, names that are hard to show, a server that is killed while someb
 
 import json
 import shutil
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromi
 SHOWN = "document.querySelector(':popover-open')?.innerText ?? ''"
 
 
-def enter_by_link(page, name):
+def enter_by_link(page: Any, name: Any) -> None:
     """Come in as somebody who has no door in the demo: by a link, as they would."""
     person = page.house.call("ada", "GET", f"/principals?after={name[:-1]}").json()["principals"][0]
     assert person["name"] == name
@@ -29,7 +31,7 @@ def enter_by_link(page, name):
     page.follow("main form button")
 
 
-def open_datasets(page, population):
+def open_datasets(page: Any, population: Any) -> None:
     """Two tables about the same people, one analyst each, and one cap of 1 above both."""
     service = page.house.service
     for name, who in ((f"{population}_a", "li"), (f"{population}_b", "zhang")):
@@ -44,11 +46,11 @@ def open_datasets(page, population):
         make_grant(service.database, service.ledger, name, grant, "wang")
 
 
-def ask_to_count(page, name, epsilon):
+def ask_to_count(page: Any, name: Any, epsilon: Any) -> None:
     page.open(f"/ask/{name}?mode=sql&sql=SELECT+COUNT(*)+AS+n+FROM+{name}&epsilon={epsilon}")
 
 
-def test_two_analysts_cannot_add_up_what_their_tables_tell_about_the_same_people(page):
+def test_two_analysts_cannot_add_up_what_their_tables_tell_about_the_same_people(page: Any) -> None:
     """Each has 0.8 of a table of their own; the account of the people has 1 for both. The second is told no more."""
     population = call_it(page, "people")
     open_datasets(page, population)
@@ -79,7 +81,7 @@ def test_two_analysts_cannot_add_up_what_their_tables_tell_about_the_same_people
     assert page.house.service.ledger.account(population).spent <= 1.0
 
 
-def test_somebody_with_two_grants_chooses_which_one_pays(page):
+def test_somebody_with_two_grants_chooses_which_one_pays(page: Any) -> None:
     """The choice moves the gauge, the price that is left and what the button sends, without a reload."""
     word = call_it(page, "second")
     said = {"principal": "li", "epsilon": 500.0, "delta": 1e-7, "expires": "2099-01-01", "purpose": word}
@@ -98,13 +100,13 @@ def test_somebody_with_two_grants_chooses_which_one_pays(page):
     page.house.call("wang", "DELETE", f"/grants/{new}")
 
 
-def use_tool(page, token, **arguments):
+def use_tool(page: Any, token: Any, **arguments: Any) -> Any:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": arguments}}
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.post(f"{page.base}/mcp", content=json.dumps(message), headers=headers, timeout=60)
 
 
-def test_an_agent_is_given_a_cap_a_day_and_is_stopped_by_it(page):
+def test_an_agent_is_given_a_cap_a_day_and_is_stopped_by_it(page: Any) -> None:
     """Its person makes it, watches it spend without a reload, sees that its day is used up, and stops it for good."""
     name = call_it(page, "helper")
     enter(page, "li")
@@ -128,7 +130,7 @@ def test_an_agent_is_given_a_cap_a_day_and_is_stopped_by_it(page):
     assert use_tool(page, token, **asked, key="too late").status_code == 401
 
 
-def test_a_word_is_explained_where_it_stands(page):
+def test_a_word_is_explained_where_it_stands(page: Any) -> None:
     """Beside a heading, and at the end of the page for every word that the page uses; Escape closes it again."""
     enter(page, "li")
     page.open("/ask/visits")
@@ -146,7 +148,7 @@ def test_a_word_is_explained_where_it_stands(page):
 HARD = "\u05e9\u05dc\u05d5\u05dd \u202e<b>evil</b> " + "Rindfleischetikettierung" * 4
 
 
-def test_names_that_are_hard_to_show_are_harmless_and_legible(page):
+def test_names_that_are_hard_to_show_are_harmless_and_legible(page: Any) -> None:
     """Right-to-left letters, an override of direction, markup and a very long word, in a window of 390 pixels."""
     name = call_it(page, "hard")
     (page.house.service.settings.folder / "data" / f"{name}.csv").write_text("pid,nights\n1,3\n")
@@ -170,7 +172,7 @@ def test_names_that_are_hard_to_show_are_harmless_and_legible(page):
     assert page.run(left)
 
 
-def test_a_question_survives_a_killed_server_a_reload_and_a_second_tab(tmp_path):
+def test_a_question_survives_a_killed_server_a_reload_and_a_second_tab(tmp_path: Path) -> None:
     """Killed while somebody waits: the same page shows an end after a restart, and the price was paid at most once."""
     tokens = prepare(tmp_path, timing="fixed", deadline=12.0)
     server = ServerProcess(tmp_path, timing="fixed", deadline=12.0)

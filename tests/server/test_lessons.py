@@ -2,6 +2,7 @@
 
 import json
 import threading
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,11 @@ from mosha.server.api import lessons
 from mosha.server.pages.site import write_plainly
 
 
-def read(house, name, **knobs):
+def read(house: Any, name: Any, **knobs: Any) -> Any:
     return house.client.get(f"/api/v1/lessons/{name}", params=knobs)
 
 
-def test_the_list_says_what_can_be_asked(house):
+def test_the_list_says_what_can_be_asked(house: Any) -> None:
     found = house.client.get("/api/v1/lessons").json()
     assert {one["name"]: tuple(one["knobs"]) for one in found["lessons"]} == lessons.LESSONS
     assert found["lessons"][0]["knobs"]["prior"][0] == 0.001
@@ -22,7 +23,7 @@ def test_the_list_says_what_can_be_asked(house):
 
 @pytest.mark.parametrize("end", [0, -1])
 @pytest.mark.parametrize("name", [name for name in lessons.LESSONS if name != "training"])
-def test_every_lesson_is_numbers_at_both_ends_of_its_knobs(house, name, end):
+def test_every_lesson_is_numbers_at_both_ends_of_its_knobs(house: Any, name: Any, end: int) -> None:
     knobs = {knob: lessons.KNOBS[knob][0][end] for knob in lessons.LESSONS[name]}
     reply = read(house, name, **knobs)
     assert reply.status_code == 200
@@ -30,7 +31,7 @@ def test_every_lesson_is_numbers_at_both_ends_of_its_knobs(house, name, end):
     assert reply.json()["numbers"]
 
 
-def test_the_numbers_are_those_of_the_library(house):
+def test_the_numbers_are_those_of_the_library(house: Any) -> None:
     said = read(house, "training", people=1000, batch=64, epochs=1).json()["numbers"]
     own = classroom.follow_training(epsilon=1.0, delta=lessons.DELTA, people=1000, batch=64, epochs=1, clip=1.0)
     assert said == json.loads(json.dumps(own))
@@ -38,7 +39,7 @@ def test_the_numbers_are_those_of_the_library(house):
     assert read(house, "meaning", epsilon=0.5, prior=0.05).json()["numbers"]["highest"] == meaning["highest"]
 
 
-def test_the_page_shows_what_the_api_says(house):
+def test_the_page_shows_what_the_api_says(house: Any) -> None:
     page = house.client.get("/explore?part=quick&epsilon=6&degree=3").text
     bar = read(house, "noise", epsilon=0.5).json()["numbers"]["gaussian"]["bar"]
     assert f"± {write_plainly(bar)}" in page
@@ -46,7 +47,7 @@ def test_the_page_shows_what_the_api_says(house):
     assert f'">{write_plainly(edges["node"])}</td>' in page
 
 
-def test_knobs_have_few_places_and_no_others(house):
+def test_knobs_have_few_places_and_no_others(house: Any) -> None:
     for name, knobs, code in (
         ("meaning", {"epsilon": "0.123"}, "server.field_wrong"),
         ("meaning", {"epsilon": "nan"}, "server.field_wrong"),
@@ -59,11 +60,11 @@ def test_knobs_have_few_places_and_no_others(house):
     assert read(house, "magic").status_code == 404
 
 
-def test_a_crowd_of_slow_lessons_keeps_nobody_else_waiting(house, monkeypatch):
+def test_a_crowd_of_slow_lessons_keeps_nobody_else_waiting(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """So many wait, and the next one is told to come back: threads that serve others are not all taken."""
     begun, over = threading.Event(), threading.Event()
 
-    def think(**_):
+    def think(**_: Any) -> int:
         begun.set()
         over.wait(60)
         return 1

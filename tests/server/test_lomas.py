@@ -1,6 +1,8 @@
 """Eleven faults that were found in a peer, each as a test that our server does not have it."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,11 +12,11 @@ from mosha.server.work.slots import FAILED
 from tests.server.house import BY_WARD, COUNT, opened
 
 
-def test_1_nothing_is_computed_from_rows_before_payment(house):
+def test_1_nothing_is_computed_from_rows_before_payment(house: Any) -> None:
     """A preview and a description are the same whatever the rows are: even when there are none at all."""
     body = {"dataset": "visits", "sql": BY_WARD, "price": {"epsilon": 0.1}, "rows": 1000}
 
-    def look():
+    def look() -> list[Any]:
         found = house.call("wang", "POST", "/previews", body), house.call("li", "GET", "/datasets/visits")
         return [reply.content for reply in found]
 
@@ -27,12 +29,12 @@ def test_1_nothing_is_computed_from_rows_before_payment(house):
         data.write_bytes(rows)
 
 
-def test_2_a_header_that_names_somebody_signs_nobody_in(house):
+def test_2_a_header_that_names_somebody_signs_nobody_in(house: Any) -> None:
     for headers in ({"user-name": "li"}, {"X-Forwarded-User": "li"}, {"Authorization": "Basic bGk6bGk="}):
         assert house.call(None, "GET", "/me", headers=headers).status_code == 401
 
 
-def test_3_all_analysts_together_stay_within_the_cap_of_the_dataset(tmp_path):
+def test_3_all_analysts_together_stay_within_the_cap_of_the_dataset(tmp_path: Path) -> None:
     with opened(tmp_path) as house:
         until = house.call("li", "GET", "/grants").json()["grants"][0]["expires"]
         for name in ("li", "zhang"):  # twice the cap of 3 is granted
@@ -50,7 +52,7 @@ def test_3_all_analysts_together_stay_within_the_cap_of_the_dataset(tmp_path):
         assert house.service.ledger.verify().ok
 
 
-def test_4_and_9_each_answer_is_paid_for_once_and_before_it_is_released(house):
+def test_4_and_9_each_answer_is_paid_for_once_and_before_it_is_released(house: Any) -> None:
     found = house.answer("li", COUNT, key="order", epsilon=0.01)
     key = f"request {found['id']}"
     entries = house.service.ledger.entries()
@@ -61,7 +63,7 @@ def test_4_and_9_each_answer_is_paid_for_once_and_before_it_is_released(house):
     assert ends[0].sequence > paid[0].sequence
 
 
-def test_5_an_empty_result_costs_what_any_result_costs_and_is_no_error(house):
+def test_5_an_empty_result_costs_what_any_result_costs_and_is_no_error(house: Any) -> None:
     sql = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 1000000"
     before = house.service.ledger.account("visits/li").spent
     found = house.answer("li", sql, key="sparse vector", epsilon=0.01)
@@ -71,12 +73,14 @@ def test_5_an_empty_result_costs_what_any_result_costs_and_is_no_error(house):
 
 
 @pytest.mark.parametrize("timing", ["fixed", "ladder"])
-def test_6_failures_appear_at_the_same_tick_as_answers(tmp_path, timing, monkeypatch):
+def test_6_failures_appear_at_the_same_tick_as_answers(
+    tmp_path: Path, timing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The moment is written down when it has come; a busy machine that has no answer by then gets more time."""
     with opened(tmp_path, workers=2) as house:
         end_of = house.service.slots._end_of
 
-        def fail_dear_ones(worker, row, *more):
+        def fail_dear_ones(worker: Any, row: Any, *more: Any) -> Any:
             return ("failed", FAILED) if row["cost"] > 0.015 else end_of(worker, row, *more)
 
         monkeypatch.setattr(house.service.slots, "_end_of", fail_dear_ones)
@@ -96,7 +100,7 @@ def test_6_failures_appear_at_the_same_tick_as_answers(tmp_path, timing, monkeyp
             assert set(after) <= {min(2**rung, deadline) * 1e6 for rung in range(10)}
 
 
-def test_8_a_question_changes_nobody_else(house):
+def test_8_a_question_changes_nobody_else(house: Any) -> None:
     names = "SELECT name FROM principals ORDER BY name"
     before = house.service.database.rows(names)
     house.answer("li", COUNT, key="nobody else", epsilon=0.01)
@@ -106,14 +110,14 @@ def test_8_a_question_changes_nobody_else(house):
 @pytest.mark.parametrize(
     "body", ['{"dataset": "visits", "price": {"epsilon": NaN}}', "[]", "null", "1", '"a"', "{", '{"a": Infinity}']
 )
-def test_10_nan_and_lists_as_bodies_are_refused_and_no_error_of_the_server(house, body):
+def test_10_nan_and_lists_as_bodies_are_refused_and_no_error_of_the_server(house: Any, body: str) -> None:
     headers = {"Authorization": f"Bearer {house.tokens['li']}", "Idempotency-Key": "k"}
     reply = house.client.post("/api/v1/requests", content=body, headers=headers)
     assert (reply.status_code, reply.json()["code"]) == (422, "server.body_not_json")
     assert reply.headers["content-type"] == "application/problem+json"
 
 
-def test_11_defaults_are_safe(tmp_path):
+def test_11_defaults_are_safe(tmp_path: Path) -> None:
     settings = read_settings(tmp_path, environment={})
     assert settings.is_loopback
     assert not settings.demo

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Iterator
 from html import unescape
+from typing import Any
 
 import httpx
 import pytest
@@ -19,19 +21,19 @@ GRANTED = NAMES[:60]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("long"), requests_per_minute=10_000) as house:
         fill(house)
         yield house
 
 
-def copy_row(database, table, row, **changes):
+def copy_row(database: Any, table: Any, row: Any, **changes: Any) -> None:
     row = dict(row) | changes
     marks = ", ".join("?" * len(row))
     database.run(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", *row.values())
 
 
-def fill(house):
+def fill(house: Any) -> None:
     """More of everything than a page lists."""
     database, ledger = house.service.database, house.service.ledger
     waiting = house.ask("li", key="dear", epsilon=0.6).json()["id"]
@@ -77,7 +79,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("what", PLACES)
-def test_a_long_list_is_paged_and_its_links_lead_to_every_entry_once(place, what):
+def test_a_long_list_is_paged_and_its_links_lead_to_every_entry_once(place: Any, what: Any) -> None:
     who, address, entry, link = PLACES[what]
     headers = {"Authorization": f"Bearer {place.tokens[who]}"} if who else {}
     found, pages = [], 0
@@ -96,13 +98,13 @@ def test_a_long_list_is_paged_and_its_links_lead_to_every_entry_once(place, what
     assert set({"chain": chain, "grants": GRANTED}.get(what, NAMES)) <= set(found)
 
 
-def test_a_place_in_a_list_that_makes_no_sense_is_the_beginning(place):
+def test_a_place_in_a_list_that_makes_no_sense_is_the_beginning(place: Any) -> None:
     with httpx.Client(base_url=place.client.base_url, timeout=60) as client:
         for said in ("9" * 40, "-1", "x", "٣", ""):
             assert client.get("/public", params={"before": said, "series_before": said}).status_code == 200
 
 
-def test_the_whole_chain_is_downloaded_by_those_who_may_read_it(place):
+def test_the_whole_chain_is_downloaded_by_those_who_may_read_it(place: Any) -> None:
     """As it can be checked elsewhere: every row, in order, and no answer."""
     with httpx.Client(base_url=place.client.base_url, timeout=60) as client:
         assert client.get("/audit/export.jsonl").status_code in (401, 404)
@@ -113,5 +115,5 @@ def test_the_whole_chain_is_downloaded_by_those_who_may_read_it(place):
     assert all("answer" not in row["content"] for row in rows)
 
 
-def token(place, who):
+def token(place: Any, who: Any) -> dict[str, Any]:
     return {"Authorization": f"Bearer {place.tokens[who]}"}

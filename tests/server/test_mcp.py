@@ -4,10 +4,11 @@ import asyncio
 import json
 import threading
 import time
+from typing import Any, NoReturn
 
 import pytest
 from mcp import ClientSession
-from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client  # type: ignore[attr-defined]
 
 import mosha
 from mosha.server.api.mcp import answer_mcp, find_wait
@@ -15,17 +16,17 @@ from mosha.server.api.operation import Call
 from mosha.server.people.credentials import find_by_secret
 
 
-def _send(house, who, method, params=None, *, identity=1):
+def _send(house: Any, who: Any, method: Any, params: Any = None, *, identity: Any = 1) -> Any:
     headers = {"Authorization": f"Bearer {house.tokens[who]}"} if who else {}
     message = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params or {}}
     return house.client.post("/mcp", content=json.dumps(message), headers=headers)
 
 
-def _use(house, who, tool, **arguments):
+def _use(house: Any, who: Any, tool: Any, **arguments: Any) -> Any:
     return _send(house, who, "tools/call", {"name": tool, "arguments": arguments}).json()["result"]
 
 
-def test_an_agent_lists_previews_asks_and_is_stopped_by_its_day(house):
+def test_an_agent_lists_previews_asks_and_is_stopped_by_its_day(house: Any) -> None:
     agent = house.call("zhang", "POST", "/agents", {"name": "mcp agent"}).json()
     house.tokens["mcp"] = house.call("zhang", "POST", "/tokens", {"label": "m", "agent": "mcp agent"}).json()["token"]
     grant = house.call("zhang", "GET", "/grants").json()["grants"][0]
@@ -53,7 +54,7 @@ def test_an_agent_lists_previews_asks_and_is_stopped_by_its_day(house):
     assert house.service.ledger.account("visits/zhang/mcp agent").spent <= 0.025
 
 
-def test_nobody_speaks_without_signing_in_and_wrong_messages_are_told(house):
+def test_nobody_speaks_without_signing_in_and_wrong_messages_are_told(house: Any) -> None:
     assert _send(house, None, "tools/list").status_code == 401
     assert _send(house, "li", "no/such").json()["error"]["code"] == -32601
     wrong = _use(house, "li", "ask", dataset="visits")
@@ -67,20 +68,22 @@ def test_nobody_speaks_without_signing_in_and_wrong_messages_are_told(house):
 
 
 @pytest.mark.parametrize("name", [[], {}, None, 7, "no_such_tool"])
-def test_a_tool_that_is_none_is_refused_and_no_error_of_ours(house, name):
+def test_a_tool_that_is_none_is_refused_and_no_error_of_ours(house: Any, name: Any) -> None:
     reply = _send(house, "li", "tools/call", {"name": name, "arguments": {}})
     assert reply.status_code == 200
     assert reply.json()["result"]["structuredContent"]["code"] == "server.field_wrong"
 
 
-def test_an_agent_that_waits_for_an_answer_holds_no_thread_that_others_need(house, monkeypatch):
+def test_an_agent_that_waits_for_an_answer_holds_no_thread_that_others_need(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Forty agents that waited inside of their calls kept everybody else waiting: the wait is outside of threads."""
     sql = "SELECT COUNT(*) AS n FROM visits"
     said = {"dataset": "visits", "sql": sql, "epsilon": 0.6, "key": "waits for a reviewer", "wait_seconds": 60}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": said}}
     li = find_by_secret(house.service.database, house.tokens["li"], "token")
 
-    def refuse_to_sleep(_):
+    def refuse_to_sleep(_: Any) -> NoReturn:
         raise AssertionError
 
     mine, sleep = threading.get_ident(), time.sleep
@@ -93,7 +96,7 @@ def test_an_agent_that_waits_for_an_answer_holds_no_thread_that_others_need(hous
     assert find_wait(message, {"result": {"structuredContent": {"final": True}}})[1] == {}
 
 
-def test_an_agent_asks_by_a_plan_as_well_as_in_sql(house):
+def test_an_agent_asks_by_a_plan_as_well_as_in_sql(house: Any) -> None:
     """A plan is data: the JSON form of a question of the library."""
     lab = mosha.connect_to(str(house.client.base_url), token=house.tokens["li"])
     plan = lab.table("visits").group_by("ward").count().to_dict()
@@ -107,11 +110,11 @@ def test_an_agent_asks_by_a_plan_as_well_as_in_sql(house):
     assert wrong["isError"]
 
 
-def test_the_official_client_speaks_with_the_server(house):
+def test_the_official_client_speaks_with_the_server(house: Any) -> None:
     """With the SDK of the protocol itself: connect, list the tools, preview, ask, read the number and its bar."""
     address, token = str(house.client.base_url), house.tokens["li"]
 
-    async def talk():
+    async def talk() -> tuple[Any, ...] | None:
         headers = {"Authorization": f"Bearer {token}"}
         async with (
             create_mcp_http_client(headers=headers) as http,

@@ -4,6 +4,7 @@ synthetic tables, surveys, series that go on by themselves."""
 import os
 import shutil
 import signal
+from typing import Any
 
 import httpx
 import pytest
@@ -14,16 +15,16 @@ pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromi
 GRANT = {"principal": "li", "epsilon": 50.0, "expires": "2099-01-01"}
 
 
-def call_it(page, name):
+def call_it(page: Any, name: Any) -> str:
     """A name that no other run of the same journey has."""
     return f"{name}_{page.language}_{'keys' if page.by_keys else 'mouse'}"
 
 
-def data_of(page):
+def data_of(page: Any) -> Any:
     return page.house.service.settings.folder / "data"
 
 
-def test_a_curator_declares_a_table_field_by_field_and_a_privacy_officer_signs(page):
+def test_a_curator_declares_a_table_field_by_field_and_a_privacy_officer_signs(page: Any) -> None:
     """A bound that does not say where it comes from is refused beside the form, and what was typed stays."""
     name = call_it(page, "stays")
     (data_of(page) / f"{name}.csv").write_text("pid,ward,nights\n1,a,3\n2,b,4\n")
@@ -52,7 +53,7 @@ def test_a_curator_declares_a_table_field_by_field_and_a_privacy_officer_signs(p
     assert page.house.call("wang", "GET", f"/datasets/{name}").json()["state"] == "open"
 
 
-def test_somebody_is_invited_and_comes_in_by_a_link(page):
+def test_somebody_is_invited_and_comes_in_by_a_link(page: Any) -> None:
     name = call_it(page, "Mei <b>")
     enter(page, "wang")
     page.open("/people")
@@ -70,7 +71,7 @@ def test_somebody_is_invited_and_comes_in_by_a_link(page):
     page.reports.clear()
 
 
-def test_a_block_and_a_series_are_opened_and_the_public_page_goes_on_by_itself(page):
+def test_a_block_and_a_series_are_opened_and_the_public_page_goes_on_by_itself(page: Any) -> None:
     name = call_it(page, "weekly").replace("_", "-")
     enter(page, "wang")
     page.open("/datasets/clinic")
@@ -96,7 +97,7 @@ def test_a_block_and_a_series_are_opened_and_the_public_page_goes_on_by_itself(p
     assert page.run("window.stayed")
 
 
-def test_a_graph_is_registered_signed_and_asked_about(page):
+def test_a_graph_is_registered_signed_and_asked_about(page: Any) -> None:
     """The error bar is there before asking; a statistic whose bar depends on the edges says so."""
     name = call_it(page, "friends")
     (data_of(page) / f"{name}.csv").write_text("from,to\n" + "".join(f"{n},{(n * 7 + 1) % 50}\n" for n in range(50)))
@@ -123,7 +124,7 @@ def test_a_graph_is_registered_signed_and_asked_about(page):
     page.wait("document.querySelectorAll('td.chart svg').length === 1")
 
 
-def test_a_synthetic_table_is_paid_once_and_drawn_as_a_file(page):
+def test_a_synthetic_table_is_paid_once_and_drawn_as_a_file(page: Any) -> None:
     enter(page, "li")
     page.open(f"/ask/clinic/table?epsilon=0.{5 + page.by_keys}{1 + (page.language == 'zh')}")
     page.follow("[data-part=preview] form button")
@@ -135,7 +136,7 @@ def test_a_synthetic_table_is_paid_once_and_drawn_as_a_file(page):
     assert len(reply.text.splitlines()) == 32
 
 
-def test_a_person_answers_a_survey_and_only_the_report_leaves(page):
+def test_a_person_answers_a_survey_and_only_the_report_leaves(page: Any) -> None:
     name = call_it(page, "sleep").replace("_", "-")
     enter(page, "wang")
     page.open("/surveys")
@@ -160,7 +161,7 @@ def test_a_person_answers_a_survey_and_only_the_report_leaves(page):
     assert page.run("!!document.querySelector('[data-part=estimate][data-poll]')")  # it grows by itself
 
 
-def test_a_killed_worker_and_a_reload_lose_no_question(page):
+def test_a_killed_worker_and_a_reload_lose_no_question(page: Any) -> None:
     """The page shows an end whatever happened: answered or failed and paid, once; a second tab shows the same."""
     enter(page, "li")
     page.open(f"/ask/visits?epsilon=0.0{3 + page.by_keys}{1 + (page.language == 'zh')}&by=ward&mode=form&measure=count")

@@ -3,7 +3,9 @@
 import html
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from tests.server.test_curator_pages import Visitor
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("payers"), previews_per_minute=10_000) as house:
         house.browsers = []
         yield house
@@ -22,23 +24,23 @@ def place(tmp_path_factory):
             browser.close()
 
 
-def give(house, **more):
+def give(house: Any, **more: Any) -> Any:
     grant = {"principal": "li", "epsilon": 0.2, "delta": 1e-8, "expires": "2099-01-01"} | more
     return house.call("wang", "POST", "/datasets/visits/grants", grant).json()["id"]
 
 
-def spent_of(house, grant):
+def spent_of(house: Any, grant: Any) -> Any:
     return house.call("li", "GET", f"/grants/{grant}").json()["budget"]["spent"]
 
 
-def asked_form(text):
+def asked_form(text: Any) -> dict[Any, Any]:
     """What the button sends that asks."""
     form = text[text.index('<form method="post" action="/ask/') :]
     found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form[: form.index("</form>")])
     return {name: html.unescape(value) for name, value in found if name != "csrf"}
 
 
-def test_one_chooses_which_grant_pays_and_the_same_question_is_free_under_any_other(place):
+def test_one_chooses_which_grant_pays_and_the_same_question_is_free_under_any_other(place: Any) -> None:
     li = Visitor(place, "li")
     old = place.call("li", "GET", "/grants").json()["grants"][0]["id"]
     page = li.get("/ask/visits").text
@@ -66,7 +68,7 @@ def test_one_chooses_which_grant_pays_and_the_same_question_is_free_under_any_ot
     assert (spent_of(place, old), spent_of(place, new)) == before
 
 
-def check_notebook(house, visitor, path):
+def check_notebook(house: Any, visitor: Any, path: Any) -> None:
     """The notebook of an answer finds it again from Python, though it names a grant and a purpose."""
     book = json.loads(visitor.get(f"{path}/notebook.ipynb").text)
     call = re.search(r"lab\.query\(.*\)", book["cells"][1]["source"])[0]
@@ -76,7 +78,7 @@ def check_notebook(house, visitor, path):
     assert found["n"][0] == pytest.approx(shown, abs=0.5)  # shown as whole people
 
 
-def test_a_grant_above_what_there_is_is_refused_and_an_old_one_says_what_can_be_spent(place):
+def test_a_grant_above_what_there_is_is_refused_and_an_old_one_says_what_can_be_spent(place: Any) -> None:
     wang, before = Visitor(place, "wang"), place.service.ledger.head
     wang.client.cookies.set("mosha-language", "zh")
     said = {"principal": "zhang", "epsilon": "3.5", "delta": "0", "expires": "2099-01-01", "approve_above": ""}
@@ -95,7 +97,7 @@ def test_a_grant_above_what_there_is_is_refused_and_an_old_one_says_what_can_be_
     place.call("wang", "DELETE", f"/grants/{wide}")
 
 
-def test_a_question_that_does_not_fit_offers_the_most_that_a_grant_pays(place):
+def test_a_question_that_does_not_fit_offers_the_most_that_a_grant_pays(place: Any) -> None:
     few = give(place, epsilon=0.1, most_per_question=0.04)
     li = Visitor(place, "li")
     page = html.unescape(li.get(f"/ask/visits?grant={few}&epsilon=0.06").text)
@@ -111,13 +113,13 @@ def test_a_question_that_does_not_fit_offers_the_most_that_a_grant_pays(place):
         place.call("wang", "DELETE", f"/grants/{made}")
 
 
-def test_a_forecast_says_that_it_rests_on_a_guess(place):
+def test_a_forecast_says_that_it_rests_on_a_guess(place: Any) -> None:
     li = Visitor(place, "li")
     assert "Computed for 1,000 rows in each group" in li.get("/ask/visits").text
     assert "Computed for 250 rows in each group" in li.get("/ask/visits?rows=250").text
 
 
-def test_a_condition_is_named_as_people_see_it(place):
+def test_a_condition_is_named_as_people_see_it(place: Any) -> None:
     li = Visitor(place, "li")
     wrong = {"mode": "form", "measure": "count", "column_of": "age", "test": "above", "value": "old"}
     page = li.client.get("/ask/visits", params=wrong).text
@@ -134,14 +136,14 @@ def test_a_condition_is_named_as_people_see_it(place):
         {"epsilon": "-3", "rows": "lots", "within": "2"},
     ],
 )
-def test_a_wrong_number_beside_a_question_loses_no_other(place, typed):
+def test_a_wrong_number_beside_a_question_loses_no_other(place: Any, typed: Any) -> None:
     page = Visitor(place, "li").client.get("/ask/visits", params={"mode": "form", "measure": "count"} | typed).text
     for name, value in typed.items():
         assert re.search(rf'id="{name}"[^>]* value="{value}"', page), name
     assert "aria-invalid" in page
 
 
-def test_one_asks_about_a_block(place):
+def test_one_asks_about_a_block(place: Any) -> None:
     block = {"name": "2026", "condition": {"column": "day", "from": "2026-01-01"}, "epsilon": 1.0, "delta": 1e-7}
     place.call("wang", "POST", "/datasets/visits/blocks", block)
     li = Visitor(place, "li")
@@ -152,7 +154,7 @@ def test_one_asks_about_a_block(place):
     assert place.wait("li", request)["block"] == "2026"
 
 
-def test_nobody_is_turned_away_without_a_reason(place):
+def test_nobody_is_turned_away_without_a_reason(place: Any) -> None:
     asked = place.ask("zhang", key="dear", epsilon=0.6).json()["id"]
     zhao = Visitor(place, "zhao")
     zhao.client.cookies.set("mosha-language", "zh")
@@ -165,7 +167,7 @@ def test_nobody_is_turned_away_without_a_reason(place):
     assert place.call("zhang", "GET", f"/requests/{asked}").json()["decision"]["reason"] == "too dear"
 
 
-def test_a_reviewer_is_told_what_the_forecast_assumes(place):
+def test_a_reviewer_is_told_what_the_forecast_assumes(place: Any) -> None:
     """The declared size where there is one, spread over the groups; else a guess that is called one."""
     asked = place.ask("zhang", BY_WARD, key="assumed", epsilon=0.6).json()["id"]
     zhao, database = Visitor(place, "zhao"), place.service.database
@@ -186,7 +188,7 @@ def test_a_reviewer_is_told_what_the_forecast_assumes(place):
         zhao.send(f"/review/{asked}", verdict="deny", reason="only a look")
 
 
-def test_an_auditor_reads_every_price_and_a_wrong_head_in_their_language(place):
+def test_an_auditor_reads_every_price_and_a_wrong_head_in_their_language(place: Any) -> None:
     sun = Visitor(place, "sun")
     sun.client.cookies.set("mosha-language", "zh")
     page = sun.get("/audit").text
@@ -201,7 +203,7 @@ def test_an_auditor_reads_every_price_and_a_wrong_head_in_their_language(place):
     assert not re.search(r"[A-Za-z]{4,}", re.sub(r"<[^>]*>|[0-9]+:[0-9a-f]+", "", notice)), notice
 
 
-def test_a_curator_who_freezes_is_told_who_thaws(place):
+def test_a_curator_who_freezes_is_told_who_thaws(place: Any) -> None:
     wang = Visitor(place, "wang")
     assert "Only a privacy officer can thaw it" in wang.get("/datasets/visits").text
     wang.send("/datasets/visits/freeze", reason="a question came up")
@@ -214,7 +216,7 @@ def test_a_curator_who_freezes_is_told_who_thaws(place):
     assert "This dataset is frozen" not in wang.get("/datasets/visits").text
 
 
-def test_explore_computes_what_is_quick_apart_from_what_is_slow(place):
+def test_explore_computes_what_is_quick_apart_from_what_is_slow(place: Any) -> None:
     li = Visitor(place, "li")
     parts = {
         part: set(re.findall(r'<(?:section|div)[^>]* data-part="(\w+)"', li.get(f"/explore?part={part}").text))
@@ -225,7 +227,7 @@ def test_explore_computes_what_is_quick_apart_from_what_is_slow(place):
     assert parts[""] == parts["quick"] | parts["models"] | parts["training"]
 
 
-def test_an_error_bar_takes_as_much_of_the_picture_as_of_its_range():
+def test_an_error_bar_takes_as_much_of_the_picture_as_of_its_range() -> None:
     drawn = charts.reach(3.0, 0, 30)
     first, last = (float(place) for place in re.search(r'class="error" d="M([0-9.]+) 10H([0-9.]+)', drawn).groups())
     assert (last - first) / 396 == pytest.approx(6 / 30)
@@ -233,7 +235,7 @@ def test_an_error_bar_takes_as_much_of_the_picture_as_of_its_range():
     assert 'width="396.00"' in charts.reach(99.0, 0, 30)
 
 
-def test_home_says_what_needs_somebody_today(place):
+def test_home_says_what_needs_somebody_today(place: Any) -> None:
     """A decision, a signature, a frozen dataset, a grant that ends: each with its link, and nothing for the others."""
     day = (datetime.now(UTC).date() + timedelta(days=3)).isoformat()
     ending = give(place, expires=day)

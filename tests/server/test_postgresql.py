@@ -3,7 +3,9 @@
 import json
 import shutil
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -20,23 +22,23 @@ NUMBERS = {"used", "limit", "reached", "account", "lacking", "payers"}
 class Pair:
     """Two processes that share everything but their folder."""
 
-    def __init__(self, folder, url):
+    def __init__(self, folder: Any, url: Any) -> None:
         self.url, self.folder = url, folder
         self.tokens = prepare(folder / "one", store=url, ledger=url, timing="off")
         places = {"store": url, "ledger": url, "timing": "off", "requests_per_minute": 1000}
         places["series"] = folder / "series"
         self.servers = [ServerProcess(folder / name, **places) for name in ("one", "two")]
 
-    def call(self, who, method, path, body=None):
+    def call(self, who: Any, method: Any, path: Any, body: Any = None) -> Any:
         reply = self.servers[0].call(self.tokens[who], method, path, body)
         assert reply.status_code < 300, reply.text
         return reply.json()
 
-    def race(self, *, asks, epsilon, name, dataset="visits", **more):
+    def race(self, *, asks: Any, epsilon: Any, name: Any, dataset: str = "visits", **more: Any) -> list[Any]:
         """All ask at once, at both processes; how each ended, by who asked."""
         replies = []
 
-        def ask(server, who, number):
+        def ask(server: Any, who: Any, number: Any) -> None:
             body = {"dataset": dataset, "sql": f"SELECT COUNT(*) AS n FROM {dataset}", "price": {"epsilon": epsilon}}
             body |= {part: value[who] for part, value in more.items()}
             key = f"{name} {who} {number}"
@@ -50,7 +52,7 @@ class Pair:
             thread.join()
         return [self.end_of(who, reply) for who, reply in replies]
 
-    def end_of(self, who, reply):
+    def end_of(self, who: Any, reply: Any) -> Any:
         """How a request ended; whoever is refused is told nothing about accounts that are not his."""
         said = reply.json()
         if reply.status_code == 202:
@@ -65,13 +67,13 @@ class Pair:
         assert f"/{other}" not in json.dumps(problem)
         return said.get("state", "refused")
 
-    def close(self):
+    def close(self) -> None:
         for server in self.servers:
             server.kill()
 
 
 @pytest.fixture(scope="module")
-def pair(postgres_server, tmp_path_factory):  # noqa: F811
+def pair(postgres_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:  # noqa: F811
     with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
         connection.execute("CREATE DATABASE racing")
     found = Pair(tmp_path_factory.mktemp("pair"), postgres_server.url("racing"))
@@ -81,14 +83,14 @@ def pair(postgres_server, tmp_path_factory):  # noqa: F811
         assert ledger.verify().ok
 
 
-def within_limits(pair, *names):
+def within_limits(pair: Any, *names: Any) -> None:
     with mosha.Ledger(pair.url) as ledger:
         for name in names:
             account = ledger.account(name)
             assert account.spent <= account.limit * (1 + 1e-12), name
 
 
-def test_two_processes_race_for_the_last_of_each_grant(pair):
+def test_two_processes_race_for_the_last_of_each_grant(pair: Any) -> None:
     for server in pair.servers:  # the same people and datasets at both
         assert server.call(pair.tokens["li"], "GET", "/datasets").json()["datasets"][0]["name"] == "visits"
     states = pair.race(asks=5, epsilon=0.3, name="grant")
@@ -99,7 +101,7 @@ def test_two_processes_race_for_the_last_of_each_grant(pair):
     within_limits(pair, "patients", "visits", "visits/li", "visits/zhang")
 
 
-def test_two_teams_race_for_the_last_of_the_dataset(pair):
+def test_two_teams_race_for_the_last_of_the_dataset(pair: Any) -> None:
     """Each team may spend all that is left of the dataset: together they get it once."""
     grants = {}
     for person in ("li", "zhang"):
@@ -112,7 +114,7 @@ def test_two_teams_race_for_the_last_of_the_dataset(pair):
     within_limits(pair, "patients", "visits")
 
 
-def test_two_analysts_race_for_the_last_of_the_population(pair):
+def test_two_analysts_race_for_the_last_of_the_population(pair: Any) -> None:
     """Another table of the same patients has a budget of its own, and the patients have one for both."""
     shutil.copy(pair.folder / "one" / "data" / "visits.csv", pair.folder / "one" / "data" / "stays.csv")
     population = {"name": "patients", "epsilon": 5.0, "delta": 1e-5, "failures": 10}
@@ -120,14 +122,14 @@ def test_two_analysts_race_for_the_last_of_the_population(pair):
     pair.call("wang", "POST", "/datasets", said | {"promise": {"epsilon": 3.0, "delta": 1e-6}})
     pair.call("zhao", "POST", "/datasets/stays/countersign")
     for person in ("li", "zhang"):
-        said = {"principal": person, "epsilon": 3.0, "delta": 1e-6, "expires": UNTIL}
+        said = {"principal": person, "epsilon": 3.0, "delta": 1e-6, "expires": UNTIL}  # type: ignore[dict-item]
         pair.call("wang", "POST", "/datasets/stays/grants", said)
     states = pair.race(asks=4, epsilon=0.5, name="population", dataset="stays")
     assert states.count("answered") == 4  # 3 of 5 were spent for the first table: four times 0.5 are left
     within_limits(pair, "patients", "visits", "stays")
 
 
-def test_a_series_is_fed_at_both_processes_and_each_step_is_published_once(pair):
+def test_a_series_is_fed_at_both_processes_and_each_step_is_published_once(pair: Any) -> None:
     """A folder of states that both share: steps go on wherever they come in, and a race for one gives one point."""
     data = pair.folder / "one" / "data"
     shutil.copy(data / "visits.csv", data / "weeks.csv")
@@ -142,7 +144,7 @@ def test_a_series_is_fed_at_both_processes_and_each_step_is_published_once(pair)
         assert reply.status_code == 201, reply.text
     found = []
 
-    def feed(server):
+    def feed(server: Any) -> None:
         found.append(server.call(pair.tokens["wang"], "POST", "/series/weekly/steps", body | {"step": 3}))
 
     threads = [threading.Thread(target=feed, args=(server,)) for server in pair.servers * 2]

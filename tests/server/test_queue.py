@@ -1,5 +1,9 @@
 """The queue is fair, and what a process held that is gone is queued again."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from mosha.server.clock import now
@@ -10,14 +14,14 @@ from mosha.server.work.ticks import tick
 
 
 @pytest.fixture
-def database(tmp_path):
+def database(tmp_path: Path) -> Iterator[Any]:
     found = open_database(tmp_path / "server.db")
     migrate(found)
     yield found
     found.close()
 
 
-def put_request(database, name, principal, person=None):
+def put_request(database: Any, name: Any, principal: Any, person: Any = None) -> None:
     database.run(
         "INSERT INTO requests (id, principal, person, grant_id, dataset, body_hash, question, price, purpose,"
         " fingerprint, version, cost, measure, state, accounts, attempts, created, expires, hidden)"
@@ -26,7 +30,7 @@ def put_request(database, name, principal, person=None):
     )
 
 
-def test_one_who_has_many_agents_has_one_share_with_them(database):
+def test_one_who_has_many_agents_has_one_share_with_them(database: Any) -> None:
     for number in range(6):
         put_request(database, f"a{number}", f"agent {number}", "a")
     put_request(database, "b0", "b")
@@ -41,7 +45,7 @@ def test_one_who_has_many_agents_has_one_share_with_them(database):
     assert claim(database, "i", most_running=2) is None
 
 
-def test_one_who_asks_a_lot_does_not_keep_others_waiting(database):
+def test_one_who_asks_a_lot_does_not_keep_others_waiting(database: Any) -> None:
     for number in range(6):
         put_request(database, f"a{number}", "a")
     put_request(database, "b0", "b")
@@ -54,7 +58,7 @@ def test_one_who_asks_a_lot_does_not_keep_others_waiting(database):
     assert order == ["a0", "b0", "c0", "a1"]
 
 
-def count_operations(database):
+def count_operations(database: Any) -> int:
     """How many operations of SQLite a claim takes."""
     seen = []
     database._writer.set_progress_handler(lambda: seen.append(1), 1)
@@ -63,7 +67,7 @@ def count_operations(database):
     return len(seen)
 
 
-def test_what_waits_behind_others_costs_nothing(database):
+def test_what_waits_behind_others_costs_nothing(database: Any) -> None:
     """Each waiting request was looked at, at every claim: 10 ms where 2,000 waited."""
     for number in range(20):
         put_request(database, f"a{number}", f"{number % 4}")
@@ -73,13 +77,13 @@ def test_what_waits_behind_others_costs_nothing(database):
     assert count_operations(database) < 1.5 * few
 
 
-def test_nobody_has_more_running_than_allowed(database):
+def test_nobody_has_more_running_than_allowed(database: Any) -> None:
     for number in range(3):
         put_request(database, f"a{number}", "a")
     assert [bool(claim(database, "i", most_running=2)) for _ in range(3)] == [True, True, False]
 
 
-def test_what_a_silent_process_held_is_queued_again_and_it_can_no_longer_finish_it(database):
+def test_what_a_silent_process_held_is_queued_again_and_it_can_no_longer_finish_it(database: Any) -> None:
     put_request(database, "a0", "a")
     row = claim(database, "gone", most_running=2)
     beat(database, "gone")
@@ -93,7 +97,7 @@ def test_what_a_silent_process_held_is_queued_again_and_it_can_no_longer_finish_
 
 
 @pytest.mark.parametrize("deadline", [1, 5, 30, 3600])
-def test_a_ladder_has_few_rungs_and_never_shows_an_end_before_it_is_there(deadline):
+def test_a_ladder_has_few_rungs_and_never_shows_an_end_before_it_is_there(deadline: int) -> None:
     seconds = [deadline * place / 1000 for place in range(1, 1001)]
     shown = {tick("ladder", seconds=s, deadline=deadline) for s in seconds}
     assert all(tick("ladder", seconds=s, deadline=deadline) >= min(s, deadline) for s in seconds)

@@ -1,5 +1,8 @@
 """A table of a real PostgreSQL, registered on the console by the name of a variable, signed, granted and asked."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import psycopg
 import pytest
 
@@ -8,12 +11,12 @@ from tests.server.house import opened
 from tests.server.test_curator_pages import Visitor
 
 FIELDS = {"path": "env:STAYS_URL", "table": "stays", "unit": "pid", "at_most": "1", "name": "stays", "epsilon": "50"}
-FIELDS |= {"column_name": ["pid", "nights"], "column_type": ["integer", "integer"], "low": ["", "0"]}
-FIELDS |= {"high": ["", "30"], "values": ["", ""], "origin": ["", "codebook"], "delta": ""}
+FIELDS |= {"column_name": ["pid", "nights"], "column_type": ["integer", "integer"], "low": ["", "0"]}  # type: ignore[dict-item]
+FIELDS |= {"high": ["", "30"], "values": ["", ""], "origin": ["", "codebook"], "delta": ""}  # type: ignore[dict-item]
 
 
 @pytest.fixture(scope="module")
-def place(postgres_server, tmp_path_factory):  # noqa: F811
+def place(postgres_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:  # noqa: F811
     folder = tmp_path_factory.mktemp("registering")
     with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS hospital")
@@ -32,7 +35,7 @@ def place(postgres_server, tmp_path_factory):  # noqa: F811
                 browser.close()
 
 
-def test_a_table_of_postgresql_is_registered_signed_granted_and_asked(place):
+def test_a_table_of_postgresql_is_registered_signed_granted_and_asked(place: Any) -> None:
     wang = Visitor(place, "wang")
     looked = wang.send("/register", path="env:STAYS_URL", table="stays", do="look")
     assert looked.status_code == 200
@@ -49,7 +52,7 @@ def test_a_table_of_postgresql_is_registered_signed_granted_and_asked(place):
 
 
 @pytest.mark.parametrize("again", [{"table": "public.stays"}, {"url": "env:STAYS_BY_ANOTHER_NAME"}])
-def test_a_table_that_is_called_otherwise_gets_no_fresh_budget(place, again):
+def test_a_table_that_is_called_otherwise_gets_no_fresh_budget(place: Any, again: Any) -> None:
     """The database says which table it is, whatever the address and the name."""
     declaration = {"unit": {"person": "pid", "at_most": 1}, "columns": {"pid": {"type": "integer"}}}
     said = {"source": {"url": "env:STAYS_URL", "table": "stays"}, "declaration": declaration}
@@ -61,7 +64,7 @@ def test_a_table_that_is_called_otherwise_gets_no_fresh_budget(place, again):
 
 
 @pytest.mark.parametrize("name", ["SOME_FILE", "HOME", "NO_SUCH_VARIABLE"])
-def test_a_variable_that_holds_no_address_of_a_database_is_refused(place, name):
+def test_a_variable_that_holds_no_address_of_a_database_is_refused(place: Any, name: str) -> None:
     """A path would lead outside of the folders that data may come from, and to the server's own ledger."""
     reply = place.call("wang", "POST", "/sources/columns", {"source": {"url": f"env:{name}", "table": "accounts"}})
     assert (reply.status_code, reply.json()["code"]) == (422, "server.field_wrong")
@@ -71,7 +74,7 @@ def test_a_variable_that_holds_no_address_of_a_database_is_refused(place, name):
     assert "where the operator has set the variable" in page.text
 
 
-def test_the_own_database_of_a_server_is_no_source(place, monkeypatch):
+def test_the_own_database_of_a_server_is_no_source(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "postgresql://mosha@127.0.0.1:1/own"
     monkeypatch.setenv("OWN", url)
     monkeypatch.setattr(type(place.service.settings), "store_place", property(lambda _: url))

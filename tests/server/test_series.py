@@ -1,6 +1,9 @@
 """A series: paid for whole when it begins, fed step by step, read by everybody; a step stays what it is."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +14,12 @@ ROWS = {"patient_id": [1, 2, 2, 3], "ward": ["surgery", "surgery", "neurology", 
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("series")) as house:
         yield house
 
 
-def make(place, name, **more):
+def make(place: Any, name: Any, **more: Any) -> Any:
     said = {
         "name": name,
         "dataset": "visits",
@@ -28,11 +31,11 @@ def make(place, name, **more):
     return place.call("wang", "POST", "/series", said | more)
 
 
-def feed(place, name, step, rows=ROWS, who="wang"):
+def feed(place: Any, name: Any, step: Any, rows: Any = ROWS, who: str = "wang") -> Any:
     return place.call(who, "POST", f"/series/{name}/steps", {"step": step, "rows": rows})
 
 
-def test_all_steps_are_paid_for_at_once_and_everybody_reads_them(place):
+def test_all_steps_are_paid_for_at_once_and_everybody_reads_them(place: Any) -> None:
     before = place.service.ledger.account("visits").spent
     assert make(place, "weekly").status_code == 201
     account = place.service.ledger.account("visits")
@@ -59,7 +62,7 @@ def test_all_steps_are_paid_for_at_once_and_everybody_reads_them(place):
     assert place.service.ledger.verify().ok
 
 
-def test_groups_and_sums_take_their_bounds_from_the_declaration(place):
+def test_groups_and_sums_take_their_bounds_from_the_declaration(place: Any) -> None:
     assert make(place, "wards", measure="groups", column="ward").status_code == 201
     point = feed(place, "wards", 1).json()
     assert len(point["value"]) == len(point["error"]) == 4
@@ -69,7 +72,7 @@ def test_groups_and_sums_take_their_bounds_from_the_declaration(place):
     assert (refused.status_code, refused.json()["parameter"]) == (422, "column")
 
 
-def test_what_cannot_be_paid_for_or_is_not_there_leaves_no_trace(place):
+def test_what_cannot_be_paid_for_or_is_not_there_leaves_no_trace(place: Any) -> None:
     spent = place.service.ledger.account("visits").spent
     assert make(place, "dear", epsilon=50.0).json()["code"] == "server.not_enough"
     assert place.call(None, "GET", "/series/dear").status_code == 404
@@ -83,14 +86,14 @@ def test_what_cannot_be_paid_for_or_is_not_there_leaves_no_trace(place):
     ("rows", "parameter"),
     [({}, "rows.patient_id"), ({"patient_id": [1]}, "rows.ward"), ({"patient_id": [1], "ward": []}, "rows")],
 )
-def test_rows_that_lack_a_column_or_a_value_are_told_and_lose_no_step(place, rows, parameter):
+def test_rows_that_lack_a_column_or_a_value_are_told_and_lose_no_step(place: Any, rows: Any, parameter: str) -> None:
     make(place, "careful", measure="groups", column="ward", epsilon=0.01)
     refused = feed(place, "careful", 1, rows)
     assert (refused.status_code, refused.json().get("parameter")) == (422, parameter), refused.text
     assert feed(place, "careful", 2).json()["code"] == "server.series_step"
 
 
-def test_a_series_goes_on_after_a_restart(tmp_path):
+def test_a_series_goes_on_after_a_restart(tmp_path: Path) -> None:
     with opened(tmp_path) as house:
         make(house, "long")
         first = feed(house, "long", 1).json()
@@ -102,7 +105,7 @@ def test_a_series_goes_on_after_a_restart(tmp_path):
         assert feed(house, "long", 2).status_code == 201
 
 
-def test_one_ledger_page_shows_questions_series_and_what_is_charged_from_outside(place):
+def test_one_ledger_page_shows_questions_series_and_what_is_charged_from_outside(place: Any) -> None:
     """A training beside the data pays from the same book; the auditor reads all of them in one line of time."""
     place.answer("li", key="for the page", epsilon=0.01)
     folder = place.service.settings.folder

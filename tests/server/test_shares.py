@@ -1,7 +1,10 @@
 """What one takes is not taken from others: turns, rates, sign-ins, processes, budgets under another name."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 import httpx
 import pytest
@@ -22,14 +25,16 @@ from tests.server.test_queue import put_request
 
 
 @pytest.fixture
-def database(tmp_path):
+def database(tmp_path: Path) -> Iterator[Any]:
     found = open_database(tmp_path / "server.db")
     migrate(found)
     yield found
     found.close()
 
 
-def test_agents_use_up_the_rates_and_the_queue_of_their_person(house, monkeypatch, database):
+def test_agents_use_up_the_rates_and_the_queue_of_their_person(
+    house: Any, monkeypatch: pytest.MonkeyPatch, database: Any
+) -> None:
     li = house.call("li", "GET", "/me").json()["id"]
     agent = house.call("li", "POST", "/agents", {"name": "one of many"}).json()["id"]
     token = house.call("li", "POST", "/tokens", {"label": "one of many", "agent": agent}).json()["token"]
@@ -49,7 +54,7 @@ def test_agents_use_up_the_rates_and_the_queue_of_their_person(house, monkeypatc
     _check_queue(database, settings, Principal("zhang", "person", "zhang"))
 
 
-def test_requests_of_an_older_store_are_of_the_person_of_their_agent(tmp_path):
+def test_requests_of_an_older_store_are_of_the_person_of_their_agent(tmp_path: Path) -> None:
     database = open_database(tmp_path / "old.db")
     with database.transaction() as transaction:
         transaction.run("CREATE TABLE versions (version INTEGER PRIMARY KEY)")
@@ -72,8 +77,8 @@ def test_requests_of_an_older_store_are_of_the_person_of_their_agent(tmp_path):
     database.close()
 
 
-def test_whoever_guesses_tokens_keeps_nobody_from_signing_in(house, monkeypatch):
-    def refuse(*_, **__):
+def test_whoever_guesses_tokens_keeps_nobody_from_signing_in(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
         raise TooMany("server.too_many", seconds=1)
 
     monkeypatch.setattr(house.service.rates, "take", refuse)
@@ -83,7 +88,7 @@ def test_whoever_guesses_tokens_keeps_nobody_from_signing_in(house, monkeypatch)
         assert browser.post("/api/v1/sessions", json={"token": house.tokens["sun"]}).status_code == 201
 
 
-def test_processes_beside_the_slots_are_as_many_as_there_are_slots(house, monkeypatch):
+def test_processes_beside_the_slots_are_as_many_as_there_are_slots(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever looks at sources or draws synthetic tables many times at once starts no more processes than that."""
     monkeypatch.setattr(slots, "TURN", 0.01)
     beside, taken = house.service.slots._beside, 0
@@ -98,7 +103,7 @@ def test_processes_beside_the_slots_are_as_many_as_there_are_slots(house, monkey
             beside.release()
 
 
-def test_a_change_of_which_a_part_is_wrong_changes_nothing(house):
+def test_a_change_of_which_a_part_is_wrong_changes_nothing(house: Any) -> None:
     database = house.service.database
     head = house.service.ledger.head
     narrow = {"role": "administrator", "dataset": "visits"}
@@ -115,7 +120,7 @@ def test_a_change_of_which_a_part_is_wrong_changes_nothing(house):
     assert house.service.ledger.head == head
 
 
-def test_a_file_under_another_name_or_in_its_folder_gets_no_fresh_budget(house):
+def test_a_file_under_another_name_or_in_its_folder_gets_no_fresh_budget(house: Any) -> None:
     folder = house.service.settings.folder / "data"
     if not (folder / "linked.csv").exists():
         os.link(folder / "visits.csv", folder / "linked.csv")
@@ -126,13 +131,13 @@ def test_a_file_under_another_name_or_in_its_folder_gets_no_fresh_budget(house):
         assert (reply.status_code, reply.json()["code"]) == (409, "server.registered_before"), path
 
 
-def test_a_source_that_was_registered_before_tables_had_an_identity_is_found_again():
+def test_a_source_that_was_registered_before_tables_had_an_identity_is_found_again() -> None:
     source = {"url": "env:NOWHERE_AT_ALL", "table": "stays"}
     known = source | {"identity": ["a server/a database", "public.stays"]}
     assert hash_source(known, identity=False) == hash_source(source) != hash_source(known)
 
 
-def test_a_question_that_ran_and_waits_to_run_again_is_hidden_and_not_taken_back(database):
+def test_a_question_that_ran_and_waits_to_run_again_is_hidden_and_not_taken_back(database: Any) -> None:
     """It may have been paid for: `withdrawn` and `expired` say that nothing was."""
     for name, attempts in (("never ran", 0), ("ran", 1)):
         put_request(database, name, "li")

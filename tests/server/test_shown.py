@@ -2,6 +2,8 @@
 
 import html
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,7 @@ FRIENDS = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The demo with a graph that li may ask about, and li's answer about it."""
     with opened(tmp_path_factory.mktemp("shown")) as house:
         edges = "".join(f"{a},{(a * 7 + 1) % 40}\n" for a in range(40))
@@ -41,7 +43,7 @@ def place(tmp_path_factory):
             browser.close()
 
 
-def read(house, who, path, language="zh"):
+def read(house: Any, who: Any, path: Any, language: str = "zh") -> Any:
     visitor = Visitor(house, who)
     visitor.client.cookies.set("mosha-language", language)
     reply = visitor.get(path)
@@ -49,7 +51,7 @@ def read(house, who, path, language="zh"):
     return html.unescape(reply.text)
 
 
-def test_a_number_below_zero_has_a_minus_and_what_is_rounded_to_nothing_has_none():
+def test_a_number_below_zero_has_a_minus_and_what_is_rounded_to_nothing_has_none() -> None:
     assert write_plainly(-12.3, 20.0) == f"{MINUS}12"
     assert write_plainly(-0.3, 20.0) == "0"
     assert write_plainly(-1234.0) == f"{MINUS}1,234"
@@ -57,11 +59,11 @@ def test_a_number_below_zero_has_a_minus_and_what_is_rounded_to_nothing_has_none
     assert MINUS in charts.curves([("", [(-1.0, -2.0), (1.0, 2.0)])], title="t", across="", up="")
 
 
-def test_a_line_of_a_legend_has_the_dashes_of_its_curve():
+def test_a_line_of_a_legend_has_the_dashes_of_its_curve() -> None:
     assert 'class="line line-3"' in charts.key(3)
 
 
-def test_the_mark_of_a_gauge_stands_where_a_part_of_the_limit_ends():
+def test_the_mark_of_a_gauge_stands_where_a_part_of_the_limit_ends() -> None:
     drawn = charts.gauge(0.1, 4.0, 0.2, "t", mark=1.0)
     place = re.search(r'class="mark" x="([0-9.]+)" width="([0-9.]+)"', drawn)
     assert float(place[1]) + float(place[2]) / 2 == pytest.approx(50.0)
@@ -70,12 +72,12 @@ def test_the_mark_of_a_gauge_stands_where_a_part_of_the_limit_ends():
     assert 'class="next" x="25.00" width="25.00"' in beyond  # nobody spends more than is theirs
 
 
-def test_a_sentence_that_is_empty_in_a_language_stays_empty():
+def test_a_sentence_that_is_empty_in_a_language_stays_empty() -> None:
     assert (say("console.gap", "en"), say("console.gap", "zh")) == (" ", "")
 
 
 @pytest.mark.parametrize(("language", "name"), [("en", "stars"), ("zh", "星形数")])
-def test_a_number_about_a_graph_is_named_in_the_language_of_the_page(place, language, name):
+def test_a_number_about_a_graph_is_named_in_the_language_of_the_page(place: Any, language: str, name: str) -> None:
     for path in (f"/requests/{place.stars}", "/ask/friends/graph?graph=stars&number=3"):
         heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", read(place, "li", path, language))
         assert name in heads
@@ -84,7 +86,7 @@ def test_a_number_about_a_graph_is_named_in_the_language_of_the_page(place, lang
     assert name in drawn
 
 
-def test_an_answer_about_edges_says_so_and_leads_back_to_its_question(place):
+def test_an_answer_about_edges_says_so_and_leads_back_to_its_question(place: Any) -> None:
     page = read(place, "li", f"/requests/{place.stars}", "en")
     assert "What this tells about an edge" in page
     assert "What this tells about a person" not in page
@@ -95,7 +97,7 @@ def test_an_answer_about_edges_says_so_and_leads_back_to_its_question(place):
     assert "(pays epsilon 1)" in asked
 
 
-def test_types_and_verdicts_are_words_of_the_page(place):
+def test_types_and_verdicts_are_words_of_the_page(place: Any) -> None:
     page = read(place, "li", "/datasets/visits")
     shown = re.sub(r"<[^>]*>", " ", page)
     assert "整数" in shown
@@ -108,7 +110,7 @@ def test_types_and_verdicts_are_words_of_the_page(place):
     assert re.search("结论.不批准", re.sub(r"<[^>]*>", "", read(place, "sun", "/audit")))
 
 
-def test_home_calls_a_dataset_by_its_title_and_names_who_waits(place):
+def test_home_calls_a_dataset_by_its_title_and_names_who_waits(place: Any) -> None:
     assert "Who calls whom</a></h2>" in read(place, "li", "/", "en")
     place.ask("li", key="dearer", epsilon=0.6)
     identity = place.call("li", "GET", "/me").json()["id"]
@@ -117,12 +119,12 @@ def test_home_calls_a_dataset_by_its_title_and_names_who_waits(place):
     assert f"<td>{identity}</td>" not in page
 
 
-def test_a_page_says_to_which_place_of_the_menu_it_belongs(place):
+def test_a_page_says_to_which_place_of_the_menu_it_belongs(place: Any) -> None:
     for path, room in (("/ask/visits", "/datasets"), ("/datasets/visits", "/datasets"), ("/requests", "/requests")):
         assert re.findall(r'href="([^"]+)" aria-current="page"', read(place, "li", path)) == [room]
 
 
-def test_a_plan_that_does_not_fit_offers_what_is_left(place):
+def test_a_plan_that_does_not_fit_offers_what_is_left(place: Any) -> None:
     page = read(place, "li", "/ask/friends/graph?graph=triangles&epsilon=9", "en")
     assert "<dd>\N{EN DASH} / 4</dd>" in page  # what cannot be paid leaves nothing
     link = re.search(r'href="(/ask/friends/graph\?[^"]*epsilon=3)"', page)[1]
@@ -130,7 +132,7 @@ def test_a_plan_that_does_not_fit_offers_what_is_left(place):
     assert "(pays epsilon 3)" in read(place, "li", link, "en")
 
 
-def test_an_empty_declaration_is_said_beside_its_field_and_the_field_is_open(place):
+def test_an_empty_declaration_is_said_beside_its_field_and_the_field_is_open(place: Any) -> None:
     wang = Visitor(place, "wang")
     reply = wang.send("/register", do="propose", kind="table", path="stays.csv", name="stays", epsilon="1")
     assert reply.status_code == 422

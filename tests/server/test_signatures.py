@@ -1,6 +1,8 @@
 """Two people sign a declaration: whoever wrote it is not the second, and what was read is what is signed."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -11,13 +13,13 @@ from tests.server.test_insiders import add_person
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("signatures")) as house:
         add_person(house, "both", ("curator", "*"), ("reviewer", "*"))
         yield house
 
 
-def declare(house, who, high, at_most=4):
+def declare(house: Any, who: Any, high: Any, at_most: Any = 4) -> Any:
     columns = DECLARATION["columns"] | {"days": {"type": "integer", "between": [0, high], "origin": "codebook"}}
     said = {"unit": {"person": "patient_id", "at_most": at_most}, "columns": columns}
     reply = house.call(who, "PUT", "/datasets/visits/declaration", {"declaration": said})
@@ -25,12 +27,12 @@ def declare(house, who, high, at_most=4):
     return reply.json()["newest_version"]
 
 
-def sign(house, who, version=None):
+def sign(house: Any, who: Any, version: Any = None) -> Any:
     query = "" if version is None else f"?version={version}"
     return house.call(who, "POST", f"/datasets/visits/countersign{query}", {})
 
 
-def test_whoever_wrote_a_version_of_somebody_elses_dataset_does_not_sign_it(place):
+def test_whoever_wrote_a_version_of_somebody_elses_dataset_does_not_sign_it(place: Any) -> None:
     version = declare(place, "both", 40)
     assert sign(place, "both").status_code == 404
     assert sign(place, "zhao").json()["version"] == version
@@ -39,7 +41,7 @@ def test_whoever_wrote_a_version_of_somebody_elses_dataset_does_not_sign_it(plac
     assert noted["author"] == place.call("both", "GET", "/me").json()["id"]
 
 
-def test_a_version_that_was_written_after_the_signer_read_is_not_signed_in_its_place(place):
+def test_a_version_that_was_written_after_the_signer_read_is_not_signed_in_its_place(place: Any) -> None:
     read = declare(place, "wang", 50)
     shown = place.call("zhao", "GET", "/datasets/visits").json()
     assert (shown["proposed"]["version"], shown["version"]) == (read, read - 1)

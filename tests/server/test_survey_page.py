@@ -5,7 +5,9 @@ import math
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "how-to"
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("survey")) as house, driven(str(house.client.base_url).rstrip("/")) as found:
         found.house = house
         found.open("/")
@@ -32,17 +34,17 @@ class Recorded:
 
     secure = False
 
-    def __init__(self, data):
+    def __init__(self, data: Any) -> None:
         self.data, self.place = data, 0
 
-    def bytes(self, n, /):
+    def bytes(self, n: Any, /) -> Any:
         self.place += n
         assert self.place <= len(self.data)
         return self.data[self.place - n : self.place]
 
 
 @pytest.mark.parametrize(("size", "epsilon"), [(2, 0.1), (2, 1.0), (3, 2.0), (7, 0.5), (10, 8.0), (100, 3.0)])
-def test_the_same_bytes_give_the_same_report(page, size, epsilon):
+def test_the_same_bytes_give_the_same_report(page: Any, size: int, epsilon: float) -> None:
     survey = Frequency([str(n) for n in range(size)], epsilon=epsilon, protocol="k-ary")
     tapes = [os.urandom(600) for _ in range(50)]
     expected = [list(survey.reproduce_report(str(n % size), rng=Recorded(tape))) for n, tape in enumerate(tapes)]
@@ -59,7 +61,7 @@ def test_the_same_bytes_give_the_same_report(page, size, epsilon):
     assert found == expected
 
 
-def test_reports_of_the_browser_follow_the_law(page):
+def test_reports_of_the_browser_follow_the_law(page: Any) -> None:
     """False alarms below 1e-9 (Hoeffding); half and double the epsilon would be found with the same certainty."""
     many, epsilon = 40_000, 1.0
     survey = Frequency(["yes", "no", "perhaps"], epsilon=epsilon, protocol="k-ary")
@@ -82,7 +84,7 @@ def test_reports_of_the_browser_follow_the_law(page):
 
 
 @pytest.mark.parametrize("name", ["server-kinds.md", "server-kinds.zh.md"])
-def test_the_script_of_the_documentation_answers_a_survey_from_any_page(page, name):
+def test_the_script_of_the_documentation_answers_a_survey_from_any_page(page: Any, name: str) -> None:
     """As it stands there, on a page that knows nothing of the survey; one report of the survey's own arrives."""
     text = (DOCS / name).read_text(encoding="utf-8")
     script = re.search(r'```html\n<script type="module">\n(.*?)</script>', text, re.DOTALL)[1]

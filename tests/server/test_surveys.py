@@ -2,11 +2,12 @@
 
 import base64
 import json
+from typing import Any
 
 import mosha
 
 
-def test_reports_are_counted_and_what_is_not_ours_is_refused(house):
+def test_reports_are_counted_and_what_is_not_ours_is_refused(house: Any) -> None:
     survey = mosha.local.Frequency(["never", "sometimes", "daily"], epsilon=2)
     said = {"name": "smoking", "title": "Do you smoke?", "survey": survey.to_dict()}
     assert house.call("wang", "POST", "/surveys", said).status_code == 201

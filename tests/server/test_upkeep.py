@@ -1,6 +1,8 @@
 """Backup, restore and check: a book that is older than a known head is never put back."""
 
 import sqlite3
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +13,12 @@ from mosha.server.upkeep import back_up, check_server, restore
 from tests.server.house import COUNT, opened
 
 
-def _ask(folder, key):
+def _ask(folder: Any, key: Any) -> None:
     with opened(folder) as house:
         assert house.answer("li", key=key, epsilon=0.01)["state"] == "answered"
 
 
-def test_an_older_ledger_is_refused_and_the_newest_is_taken(tmp_path):
+def test_an_older_ledger_is_refused_and_the_newest_is_taken(tmp_path: Path) -> None:
     folder = tmp_path / "server"
     _ask(folder, "before")
     settings = read_settings(folder, environment={})
@@ -36,7 +38,7 @@ def test_an_older_ledger_is_refused_and_the_newest_is_taken(tmp_path):
         assert ledger.verify().ok
 
 
-def test_nothing_is_put_back_beneath_a_server_that_runs(tmp_path):
+def test_nothing_is_put_back_beneath_a_server_that_runs(tmp_path: Path) -> None:
     folder, settings = tmp_path / "server", read_settings(tmp_path / "server", environment={})
     with opened(folder) as house:
         assert house.answer("li", key="before", epsilon=0.01)["state"] == "answered"
@@ -50,7 +52,7 @@ def test_nothing_is_put_back_beneath_a_server_that_runs(tmp_path):
     assert restore(settings, tmp_path / "latest")["head"] == latest["head"]
 
 
-def test_a_request_without_a_payment_is_found(tmp_path):
+def test_a_request_without_a_payment_is_found(tmp_path: Path) -> None:
     _ask(tmp_path, "one")
     settings = read_settings(tmp_path, environment={})
     with sqlite3.connect(tmp_path / "server.db") as connection:
@@ -61,7 +63,7 @@ def test_a_request_without_a_payment_is_found(tmp_path):
     assert "r-forged" in found["problems"][0]
 
 
-def test_a_head_that_the_ledger_does_not_hold_is_told_by_the_api(house):
+def test_a_head_that_the_ledger_does_not_hold_is_told_by_the_api(house: Any) -> None:
     """The answer of `verify` has no truth value of its own: it once said `well` whatever was found."""
     forged = f"3:{'0' * 64}"
     found = house.call("sun", "POST", "/ledger/verify", {"head": forged}).json()
@@ -70,7 +72,7 @@ def test_a_head_that_the_ledger_does_not_hold_is_told_by_the_api(house):
     assert house.call("sun", "POST", "/ledger/verify", {}).json()["well"] is True
 
 
-def test_a_row_that_was_edited_is_found(tmp_path):
+def test_a_row_that_was_edited_is_found(tmp_path: Path) -> None:
     _ask(tmp_path, "one")
     with sqlite3.connect(tmp_path / "privacy.db") as connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():

@@ -4,7 +4,10 @@ import hmac
 import json
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,18 +16,18 @@ from tests.server.house import COUNT, LONG, opened
 
 
 @pytest.fixture
-def listener():
+def listener() -> Iterator[tuple[Any, ...]]:
     """A program that listens; the first message is refused, so that it must come again."""
     taken = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             taken.append((self.headers["Mosha-Signature"], body))
             self.send_response(503 if len(taken) == 1 else 204)
             self.end_headers()
 
-        def log_message(self, *_):
+        def log_message(self, *_: Any) -> None:
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
@@ -34,14 +37,14 @@ def listener():
     server.server_close()
 
 
-def wait_for(taken, events, seconds=LONG):
+def wait_for(taken: Any, events: Any, seconds: Any = LONG) -> None:
     end = time.monotonic() + seconds
     while {json.loads(body)["event"] for _, body in taken} < events:
         assert time.monotonic() < end, taken
         time.sleep(0.1)
 
 
-def test_events_are_told_signed_and_without_values(tmp_path, listener):
+def test_events_are_told_signed_and_without_values(tmp_path: Path, listener: Any) -> None:
     url, taken = listener
     with opened(tmp_path) as house:
         said = {"url": url, "events": ["request.waiting", "request.decided", "request.ended", "budget.low"]}
@@ -65,14 +68,14 @@ def test_events_are_told_signed_and_without_values(tmp_path, listener):
         assert house.call("ada", "DELETE", f"/webhooks/{made['id']}").status_code == 404
 
 
-def test_an_end_is_told_at_its_tick_and_no_earlier(tmp_path, listener):
+def test_an_end_is_told_at_its_tick_and_no_earlier(tmp_path: Path, listener: Any) -> None:
     url, taken = listener
     with opened(tmp_path) as house:
         house.call("ada", "POST", "/webhooks", {"url": url, "events": ["request.ended"]})
         house.time_ends("fixed", 6.0)  # seconds: what has no answer by then ends at that moment too
         asked = house.ask("li", COUNT, key="tick", epsilon=0.01).json()
         find = "SELECT due FROM deliveries"
-        end = time.monotonic() + LONG
+        end = time.monotonic() + LONG  # type: ignore[operator]
         while (row := house.service.database.row(find)) is None and time.monotonic() < end:
             time.sleep(0.05)
         ended = house.service.database.row("SELECT visible FROM requests WHERE id = ?", asked["id"])
@@ -92,5 +95,5 @@ def test_an_end_is_told_at_its_tick_and_no_earlier(tmp_path, listener):
         ("http://[::1", False),
     ],
 )
-def test_messages_go_by_https_or_stay_on_this_machine(url, good):
+def test_messages_go_by_https_or_stay_on_this_machine(url: str, good: bool) -> None:
     assert is_https_or_here(url) is good

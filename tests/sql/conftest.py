@@ -2,6 +2,7 @@
 
 import random
 from datetime import date, timedelta
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -13,7 +14,7 @@ WARDS = ["A", "B", "C"]
 
 
 @pytest.fixture(scope="session")
-def plain():
+def plain() -> dict[str, Any]:
     generator = random.Random(5)
     rows = []
     for person in range(600):
@@ -29,7 +30,7 @@ def plain():
 
 
 @pytest.fixture
-def tables(plain):
+def tables(plain: Any) -> dict[str, Any]:
     unit = mosha.Person("patient_id", at_most=3)
     account = mosha.Ledger.memory().account("hospital", unit=unit, rho=1e9, delta=1e-3)
     return {
@@ -40,7 +41,7 @@ def tables(plain):
 
 
 @pytest.fixture(scope="session")
-def database(plain):
+def database(plain: Any) -> Any:
     connection = duckdb.connect()
     connection.execute("CREATE MACRO clamp(x, a, b) AS CASE WHEN x IS NULL THEN NULL ELSE least(greatest(x, a), b) END")
     for name, table in plain.items():

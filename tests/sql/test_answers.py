@@ -1,6 +1,8 @@
 """What an analyst would type, beside the same SQL in a plain database: with much budget the two agree."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlglot
@@ -60,18 +62,18 @@ QUERIES = [
 ]
 
 
-def exactly(value):
+def exactly(value: Any) -> Any:
     return value.date() if hasattr(value, "date") else value
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_private_answer_agrees_with_the_plain_one(sql, tables, database):
+def test_a_private_answer_agrees_with_the_plain_one(sql: Any, tables: Any, database: Any) -> None:
     # With so much budget the noise is far below the tolerance.
     answer = query(sql, rho=1e7, delta=1e-6, **tables) if "GROUP BY life" not in sql else None
     if answer is None or "quarter" in sql or "month" in sql:
         answer = query(sql, epsilon=1e4, delta=1e-6, **tables)
     expected = database.execute(sql).fetchall()
-    found = [tuple(row.values()) for row in answer]
+    found = [tuple(row.values()) for row in answer]  # type: ignore[union-attr]
     assert len(found) == len(expected)
     for mine, theirs in zip(found, expected, strict=True):
         for value, truth in zip(mine, theirs, strict=True):
@@ -81,21 +83,21 @@ def test_a_private_answer_agrees_with_the_plain_one(sql, tables, database):
                 assert exactly(value) == exactly(truth)
 
 
-def test_error_bars_of_an_expression_cover_its_parts(tables):
+def test_error_bars_of_an_expression_cover_its_parts(tables: Any) -> None:
     answer = query("SELECT COUNT(*) AS n, COUNT(*) * 2 AS twice, COUNT(*) / 2 AS half FROM visits", epsilon=1, **tables)
-    bars = answer.error(0.95)
+    bars = answer.error(0.95)  # type: ignore[union-attr]
     assert bars["twice"][0] == pytest.approx(2 * bars["n"][0])
     assert bars["half"][0] == pytest.approx(bars["n"][0] / 2)
 
 
-def test_error_bars_go_through_functions_of_results(tables):
+def test_error_bars_go_through_functions_of_results(tables: Any) -> None:
     asked = (
         "COUNT(*) AS n, SQRT(COUNT(*)) AS r, ABS(COUNT(*)) AS a, GREATEST(COUNT(*), 0) AS g, NULLIF(COUNT(*), 0) AS z"
     )
     answer = query(
         f"SELECT {asked}, FLOOR(COUNT(*)) AS f, 'x' AS t, COUNT(*) > 3 AS b FROM visits", epsilon=1, **tables
     )
-    bars, n = {name: bar[0] for name, bar in answer.error(0.95).items()}, answer.exact.table["n"][0]
+    bars, n = {name: bar[0] for name, bar in answer.error(0.95).items()}, answer.exact.table["n"][0]  # type: ignore[union-attr]
     assert bars["a"] == bars["g"] == bars["z"] == pytest.approx(bars["n"])
     assert bars["r"] == pytest.approx(n**0.5 - (n - bars["n"]) ** 0.5)
     assert abs(bars["f"] - bars["n"]) <= 1
@@ -104,18 +106,18 @@ def test_error_bars_go_through_functions_of_results(tables):
 
 
 @pytest.mark.parametrize("asked", ["FLOOR(x)", "CEIL(x)", "CAST(x AS INTEGER)", "ROUND(x)", "SQRT(x)", "ABS(x)"])
-def test_a_bar_without_an_end_goes_through_functions_of_results(asked):
-    value, low, high = evaluate(sqlglot.parse_one(asked, dialect="duckdb"), {"x": (2.25, -math.inf, math.inf)})
+def test_a_bar_without_an_end_goes_through_functions_of_results(asked: str) -> None:
+    value, low, high = evaluate(sqlglot.parse_one(asked, dialect="duckdb"), {"x": (2.25, -math.inf, math.inf)})  # type: ignore[arg-type]
     assert high == math.inf
     assert low <= value < high
 
 
-def test_notes_call_an_aggregate_by_what_was_written(tables):
+def test_notes_call_an_aggregate_by_what_was_written(tables: Any) -> None:
     answer = query("SELECT COUNT(*) * 2 AS twice FROM visits", epsilon=1, **tables)
-    assert "Laplace noise for count(*)." in answer.notes
+    assert "Laplace noise for count(*)." in answer.notes  # type: ignore[union-attr]
 
 
-def test_a_column_without_a_declared_type_is_a_number_beside_numbers(tmp_path):
+def test_a_column_without_a_declared_type_is_a_number_beside_numbers(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("who,ward,days\n" + "\n".join(f"{i},{'AB'[i % 2]},{i % 7}" for i in range(400)))
     unit = mosha.Person("who", at_most=1)
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=1e6)
@@ -127,13 +129,13 @@ def test_a_column_without_a_declared_type_is_a_number_beside_numbers(tmp_path):
         "SUM(CLAMP(days, 0, 9)) FILTER (WHERE ward = 'A')",
         "SUM(CLAMP(CASE WHEN ward = 'A' THEN days END, 0, 9))",
     ):
-        assert query(f"SELECT {asked} AS s FROM t", epsilon=1000, t=t).value == pytest.approx(truth, abs=1)
+        assert query(f"SELECT {asked} AS s FROM t", epsilon=1000, t=t).value == pytest.approx(truth, abs=1)  # type: ignore[union-attr]
     for asked, truth in (("COUNT(ward)", 200), ("COUNT(DISTINCT ward)", 1), ("COUNT(days)", 200)):
         answer = query(f"SELECT {asked} FILTER (WHERE ward = 'A') AS n FROM t", epsilon=1000, t=t)
-        assert answer.value == pytest.approx(truth, abs=0.5)
+        assert answer.value == pytest.approx(truth, abs=0.5)  # type: ignore[union-attr]
 
 
-def test_explain_shows_bounded_sql_and_prices_and_spends_nothing(tables):
+def test_explain_shows_bounded_sql_and_prices_and_spends_nothing(tables: Any) -> None:
     account = tables["visits"].account
     before = account.spent
     asked = "SELECT AVG(CLAMP(days, 0, 30)) AS m FROM visits"
@@ -141,42 +143,42 @@ def test_explain_shows_bounded_sql_and_prices_and_spends_nothing(tables):
     for text in (explain(asked, epsilon=1, **tables), query(f"EXPLAIN {asked}", epsilon=1, **tables)):
         assert "Price: epsilon 1" in text
         assert "SELECT" not in text
-        assert len(text.splitlines()) == 5
+        assert len(text.splitlines()) == 5  # type: ignore[union-attr]
     assert account.spent == before
 
 
-def test_declared_ranges_and_keys_stand_in_for_clamp_and_where(tables):
+def test_declared_ranges_and_keys_stand_in_for_clamp_and_where(tables: Any) -> None:
     answer = query(
         "SELECT ward, AVG(days) AS stay FROM visits GROUP BY ward",
         rho=1e6, ranges={"days": (0, 30)}, keys={"ward": ["C", "A"]}, **tables,
     )  # fmt: skip
-    assert answer.table["ward"] == ["C", "A"]
+    assert answer.table["ward"] == ["C", "A"]  # type: ignore[union-attr]
 
 
-def test_a_retry_with_the_same_key_is_free(tables):
+def test_a_retry_with_the_same_key_is_free(tables: Any) -> None:
     ask = {"epsilon": 1, "key": "monday", **tables}
     first = query("SELECT COUNT(*) AS n FROM visits", **ask)
     spent = tables["visits"].account.spent
     again = query("SELECT COUNT(*) AS n FROM visits", **ask)
-    assert again.table == first.table
-    assert not any("earlier" in note for note in first.notes)
-    assert any("Answered earlier under this key" in note for note in again.notes)
+    assert again.table == first.table  # type: ignore[union-attr]
+    assert not any("earlier" in note for note in first.notes)  # type: ignore[union-attr]
+    assert any("Answered earlier under this key" in note for note in again.notes)  # type: ignore[union-attr]
     assert tables["visits"].account.spent == spent
 
 
-def test_accuracy_can_be_asked_for_instead_of_a_price(tables):
+def test_accuracy_can_be_asked_for_instead_of_a_price(tables: Any) -> None:
     answer = query("SELECT COUNT(*) AS n FROM visits", within=20, confidence=0.95, **tables)
-    assert 15 < answer.error(0.95)["n"][0] <= 20
+    assert 15 < answer.error(0.95)["n"][0] <= 20  # type: ignore[union-attr]
 
 
-def test_what_is_true_or_false_has_a_mean_and_a_sum(tables, plain):
+def test_what_is_true_or_false_has_a_mean_and_a_sum(tables: Any, plain: Any) -> None:
     joined = "FROM visits JOIN people USING (patient_id)"
     answer = query(f"SELECT AVG(female) AS f, SUM(age > 50) AS n, AVG(age > 50) AS s {joined}", rho=1e6, **tables)
     ages = plain["visits"]["Age"].to_pylist()
     people = plain["visits"]["patient_id"].to_pylist()
-    assert answer.table["f"][0] == pytest.approx(sum(p % 2 == 0 for p in people) / len(people), abs=0.01)
-    assert answer.table["n"][0] == pytest.approx(sum(a > 50 for a in ages), abs=1)
-    assert answer.table["s"][0] == pytest.approx(sum(a > 50 for a in ages) / len(ages), abs=0.01)
+    assert answer.table["f"][0] == pytest.approx(sum(p % 2 == 0 for p in people) / len(people), abs=0.01)  # type: ignore[union-attr]
+    assert answer.table["n"][0] == pytest.approx(sum(a > 50 for a in ages), abs=1)  # type: ignore[union-attr]
+    assert answer.table["s"][0] == pytest.approx(sum(a > 50 for a in ages) / len(ages), abs=0.01)  # type: ignore[union-attr]
 
 
 RANGES = {
@@ -200,56 +202,56 @@ RANGES = {
 
 
 @pytest.mark.parametrize("asked", RANGES)
-def test_a_range_follows_from_the_constants_of_the_query(asked, tables):
+def test_a_range_follows_from_the_constants_of_the_query(asked: Any, tables: Any) -> None:
     (aggregate,) = statement(f"SELECT {asked} AS x FROM visits", tables).question.aggregates.values()
-    assert aggregate.measured.between == RANGES[asked]
+    assert aggregate.measured.between == RANGES[asked]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
     "asked",
     ["SUM(days)", "SUM(CASE WHEN age > 3 THEN days ELSE 0 END)", "AVG(days / CLAMP(days, 0, 3))", "AVG(YEAR(day))"],
 )
-def test_a_range_never_follows_from_the_data(asked, tables):
+def test_a_range_never_follows_from_the_data(asked: str, tables: Any) -> None:
     with pytest.raises(mosha.errors.Refused, match="needs a range"):
         statement(f"SELECT {asked} AS x FROM visits", tables)
 
 
-def test_extremes_take_bars_in_values_and_say_what_they_are(tables):
+def test_extremes_take_bars_in_values_and_say_what_they_are(tables: Any) -> None:
     asked = "SELECT MIN(CLAMP(age, 0, 100)) AS least, MAX(CLAMP(age, 0, 100)) AS most FROM visits"
     free, bought = query(asked, epsilon=1000, bars="rows", **tables), query(asked, epsilon=1000, **tables)
-    assert set(free.in_rows) == {"least", "most"}
-    assert not bought.in_rows
-    assert max(bought.error(0.95)["least"] + bought.error(0.95)["most"]) <= 100
+    assert set(free.in_rows) == {"least", "most"}  # type: ignore[union-attr]
+    assert not bought.in_rows  # type: ignore[union-attr]
+    assert max(bought.error(0.95)["least"] + bought.error(0.95)["most"]) <= 100  # type: ignore[union-attr]
     for answer in (free, bought):
-        assert "the quantile at 0.01 or 0.99, in place of the extreme value itself" in " ".join(answer.notes)
+        assert "the quantile at 0.01 or 0.99, in place of the extreme value itself" in " ".join(answer.notes)  # type: ignore[union-attr]
     verbs = tables["visits"]
     assert verbs.minimum("Age", between=(0, 100)).release(epsilon=1000).error(0.95)["minimum"][0] <= 100
     assert verbs.maximum("Age", between=(0, 100)).release(epsilon=1000).value > 80
 
 
-def test_keys_are_found_by_the_name_of_the_column_whatever_its_case(tables):
+def test_keys_are_found_by_the_name_of_the_column_whatever_its_case(tables: Any) -> None:
     asked = "SELECT age AS years, COUNT(*) AS n FROM visits GROUP BY age"
     for called in ("years", "age", "Age"):
-        assert query(asked, epsilon=1, keys={called: [30, 40]}, **tables).table["years"] == [30, 40]
+        assert query(asked, epsilon=1, keys={called: [30, 40]}, **tables).table["years"] == [30, 40]  # type: ignore[union-attr]
 
 
-def test_a_quoted_name_is_taken_as_it_is(tables):
-    assert query('SELECT COUNT("Age") AS n FROM visits', rho=1e6, **tables).table["n"][0] > 100
+def test_a_quoted_name_is_taken_as_it_is(tables: Any) -> None:
+    assert query('SELECT COUNT("Age") AS n FROM visits', rho=1e6, **tables).table["n"][0] > 100  # type: ignore[union-attr]
     with pytest.raises(mosha.errors.DataError, match="no column"):
         query('SELECT COUNT("age") AS n FROM visits', rho=1, **tables)
 
 
-def test_error_bars_of_quantiles_are_in_values_unless_rows_are_asked_for(tables):
+def test_error_bars_of_quantiles_are_in_values_unless_rows_are_asked_for(tables: Any) -> None:
     asked = (
         "SELECT MEDIAN(CLAMP(days, 0, 30)) AS m, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY CLAMP(days, 0, 30)) AS p"
     )
     free = query(f"{asked} FROM visits", epsilon=1000, bars="rows", **tables)
     bought = query(f"{asked} FROM visits", epsilon=1000, **tables)
-    assert set(free.in_rows) == {"m", "p"}
-    assert not bought.in_rows
-    assert max(bought.error(0.95)["m"]) <= 30
+    assert set(free.in_rows) == {"m", "p"}  # type: ignore[union-attr]
+    assert not bought.in_rows  # type: ignore[union-attr]
+    assert max(bought.error(0.95)["m"]) <= 30  # type: ignore[union-attr]
     with pytest.raises(mosha.core.errors.InvalidParameter, match="rows"):
-        query(f"{asked} FROM visits", epsilon=1, bars="inches", **tables)
+        query(f"{asked} FROM visits", epsilon=1, bars="inches", **tables)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -260,19 +262,19 @@ def test_error_bars_of_quantiles_are_in_values_unless_rows_are_asked_for(tables)
         "SELECT DISTINCT LOWER(ward) AS w, Age > 200 AS old FROM visits ORDER BY w",
     ],
 )
-def test_groups_alone_are_told_by_their_noisy_counts(sql, tables, database):
+def test_groups_alone_are_told_by_their_noisy_counts(sql: str, tables: Any, database: Any) -> None:
     answer = query(sql, rho=1e6, delta=1e-6, **tables)  # noise far below one row, and 300 rows in a ward
-    assert [tuple(row.values()) for row in answer] == database.execute(sql).fetchall()
-    assert not answer.columns
-    assert answer.receipt.cost > 0
+    assert [tuple(row.values()) for row in answer] == database.execute(sql).fetchall()  # type: ignore[union-attr]
+    assert not answer.columns  # type: ignore[union-attr]
+    assert answer.receipt.cost > 0  # type: ignore[union-attr]
 
 
-def test_a_summary_of_one_person_has_the_range_that_the_unit_gives_it(tables, database):
+def test_a_summary_of_one_person_has_the_range_that_the_unit_gives_it(tables: Any, database: Any) -> None:
     inner = "SELECT patient_id, COUNT(*) AS n, MAX(CLAMP(days, 0, 30)) AS longest FROM visits GROUP BY patient_id"
     for asked in ("AVG(n)", "SUM(n)", "AVG(n * 2)", "AVG(longest)"):
-        (row,) = query(f"SELECT {asked} AS x FROM ({inner}) AS t", rho=1e6, **tables)
+        (row,) = query(f"SELECT {asked} AS x FROM ({inner}) AS t", rho=1e6, **tables)  # type: ignore[str-unpack]
         (plain,) = database.execute(f"SELECT {asked} FROM ({inner}) AS t").fetchone()
-        assert row["x"] == pytest.approx(plain, rel=0.02)  # nobody has more than the three rows of the unit
+        assert row["x"] == pytest.approx(plain, rel=0.02)  # type: ignore[index]  # nobody has more than the three rows of the unit
     free = mosha.protect({"who": [1, 1, 2]}, unit=mosha.Person("who"))
     with pytest.raises(mosha.errors.Refused, match="needs a range"):
         mosha.sql.statement("SELECT AVG(n) FROM (SELECT who, COUNT(*) AS n FROM t GROUP BY who) AS s", {"t": free})

@@ -1,6 +1,8 @@
 """Whatever stands in a query is read or refused, never passed over; what is read means what SQL says."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlglot
@@ -15,14 +17,14 @@ from mosha.tables.sql.parsing import READ, check_arguments
 HANDLED = {*scalar._BINARY, *scalar._UNARY, *scalar._SPECIAL, *aggregate.AGGREGATES, *output._KINDS}
 
 
-def test_every_kind_of_sql_that_is_handled_says_what_is_read_of_it():
+def test_every_kind_of_sql_that_is_handled_says_what_is_read_of_it() -> None:
     assert HANDLED - set(READ) == set()
     for kind, read in READ.items():
         assert set(read) <= set(kind.arg_types), kind.__name__
 
 
 @pytest.mark.parametrize("kind", READ, ids=lambda kind: kind.__name__)
-def test_an_argument_that_nobody_reads_is_refused(kind):
+def test_an_argument_that_nobody_reads_is_refused(kind: Any) -> None:
     for name in set(kind.arg_types) - set(READ[kind]):
         node = kind(this=exp.column("x"))
         node.args[name] = exp.Literal.number(1)
@@ -43,7 +45,7 @@ UNREAD = [
 
 
 @pytest.mark.parametrize("sql", UNREAD)
-def test_a_query_with_something_unread_is_refused_and_costs_nothing(tables, sql):
+def test_a_query_with_something_unread_is_refused_and_costs_nothing(tables: Any, sql: Any) -> None:
     account = tables["visits"].account
     before = account.spent
     with pytest.raises((Refused, InvalidParameter)):
@@ -80,8 +82,8 @@ MEANINGS = [
 
 
 @pytest.mark.parametrize("sql", MEANINGS)
-def test_sql_means_what_the_database_means(tables, database, sql):
-    found = query(f"SELECT {sql} AS x FROM visits", rho=1e6, **tables).value
+def test_sql_means_what_the_database_means(tables: Any, database: Any, sql: Any) -> None:
+    found = query(f"SELECT {sql} AS x FROM visits", rho=1e6, **tables).value  # type: ignore[union-attr]
     said = sql.replace("SYMMETRIC 60 AND 30", "30 AND 60").replace("SYMMETRIC", "")  # which DuckDB itself does not know
     [(expected,)] = database.execute(f"SELECT {said} FROM visits").fetchall()
     assert abs(found - float(expected)) < 0.4
@@ -95,8 +97,8 @@ RESULTS = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), RESULTS)
-def test_results_are_rounded_as_rows_are(sql, expected):
-    assert output.evaluate(sqlglot.parse_one(sql, dialect="duckdb"), {})[0] == expected
+def test_results_are_rounded_as_rows_are(sql: Any, expected: Any) -> None:
+    assert output.evaluate(sqlglot.parse_one(sql, dialect="duckdb"), {})[0] == expected  # type: ignore[arg-type]
 
 
 NUMBERS = ["-100000", "-2.5", "-1", "0", "0.5", "2", "16", "NULL"]
@@ -116,24 +118,24 @@ OF_RESULTS = [
 ]  # fmt: skip
 
 
-def test_functions_of_results_mean_what_the_database_means(database):
+def test_functions_of_results_mean_what_the_database_means(database: Any) -> None:
     """Where the database says infinity, no number or an error, there is nothing, as for rows."""
     wrong = []
     for sql in OF_RESULTS:
         [(expected,)] = database.execute(f"SELECT TRY({sql})").fetchall()
         if isinstance(expected, float) and not math.isfinite(expected):
             expected = None
-        found = output.evaluate(sqlglot.parse_one(sql, dialect="duckdb"), {})[0]
+        found = output.evaluate(sqlglot.parse_one(sql, dialect="duckdb"), {})[0]  # type: ignore[arg-type]
         same = found == expected or (None not in (found, expected) and found == pytest.approx(float(expected)))
         wrong += [] if same else [(sql, found, expected)]
     assert not wrong
 
 
-def test_nulls_come_last_unless_they_are_wanted_first(tables):
+def test_nulls_come_last_unless_they_are_wanted_first(tables: Any) -> None:
     asked = "SELECT ward, NULLIF(ward, 'A') AS other, COUNT(*) AS n FROM visits WHERE ward IN ('A', 'B') GROUP BY ward"
-    assert [row["ward"] for row in query(asked + " ORDER BY other", rho=1e6, **tables)] == ["B", "A"]
-    assert [row["ward"] for row in query(asked + " ORDER BY other DESC", rho=1e6, **tables)] == ["B", "A"]
-    assert [row["ward"] for row in query(asked + " ORDER BY other NULLS FIRST", rho=1e6, **tables)] == ["A", "B"]
+    assert [row["ward"] for row in query(asked + " ORDER BY other", rho=1e6, **tables)] == ["B", "A"]  # type: ignore[index]
+    assert [row["ward"] for row in query(asked + " ORDER BY other DESC", rho=1e6, **tables)] == ["B", "A"]  # type: ignore[index]
+    assert [row["ward"] for row in query(asked + " ORDER BY other NULLS FIRST", rho=1e6, **tables)] == ["A", "B"]  # type: ignore[index]
 
 
 SCHEMA = {"id": "integer", "name": "text", "load": "integer"}
@@ -145,7 +147,7 @@ ORACLES = [
 
 
 @pytest.mark.parametrize("sql", ORACLES)
-def test_no_query_fails_for_one_person_alone(tmp_path, sql):
+def test_no_query_fails_for_one_person_alone(tmp_path: Path, sql: Any) -> None:
     """A row that makes a question fail is told by the failure, whatever the price."""
     (tmp_path / "t.csv").write_text(
         "id,name,load\n" + "\n".join(f"{i},n{i},{i}" for i in range(50)) + "\n99,Alice,83\n"
@@ -159,7 +161,7 @@ def test_no_query_fails_for_one_person_alone(tmp_path, sql):
     assert account.remaining == 1
 
 
-def test_text_that_doubles_for_one_person_fails_for_nobody(tmp_path):
+def test_text_that_doubles_for_one_person_fails_for_nobody(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,name\n" + "\n".join(f"{i},n{i}" for i in range(50)) + "\n99,Alice\n")
     unit = mosha.Person("id", at_most=1)
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=1e9)
@@ -168,4 +170,4 @@ def test_text_that_doubles_for_one_person_fails_for_nobody(tmp_path):
     for i in range(9):
         inner = f"SELECT CONCAT({', '.join(['x'] * 8)}) AS x FROM ({inner}) AS s{i}"
     doubled = mosha.query(f"SELECT COUNT(*) FROM ({inner}) AS s WHERE LENGTH(x) = 0", t=table, epsilon=100)
-    assert abs(doubled.value - 50) < 1.5
+    assert abs(doubled.value - 50) < 1.5  # type: ignore[union-attr]

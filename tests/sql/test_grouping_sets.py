@@ -1,5 +1,7 @@
 """ROLLUP, CUBE and GROUPING SETS: one release, whose groups add up to the last digit, with bars that hold."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,7 +14,7 @@ COLUMNS = {"ward": {"keys": WARDS}, "kind": {"keys": KINDS}, "days": {"between":
 
 
 @pytest.fixture
-def visits():
+def visits() -> Any:
     unit = mosha.Person("id", at_most=2)
     account = mosha.Ledger.memory().account("visits", unit=unit, epsilon=10.0, delta=1e-3)
     size = 600
@@ -30,12 +32,12 @@ SETS = {
 
 
 @pytest.mark.parametrize("sets", SETS)
-def test_all_sets_come_from_one_release_and_add_up(visits, sets):
+def test_all_sets_come_from_one_release_and_add_up(visits: Any, sets: Any) -> None:
     answer = query(f"SELECT ward, kind, COUNT(*) AS n, SUM(days) AS s FROM visits GROUP BY {sets}", epsilon=1,
                    visits=visits)  # fmt: skip
     assert len(answer) == SETS[sets]
     assert visits.account.spent == pytest.approx(1)
-    rows = list(answer.exact)
+    rows = list(answer.exact)  # type: ignore[union-attr]
     finest = [row for row in rows if row["ward"] is not None and row["kind"] is not None]
     for row in rows:
         inside = [one for one in finest if row["ward"] in {None, one["ward"]} and row["kind"] in {None, one["kind"]}]
@@ -43,17 +45,17 @@ def test_all_sets_come_from_one_release_and_add_up(visits, sets):
             assert row[name] == pytest.approx(sum(one[name] for one in inside), rel=1e-12)
 
 
-def test_a_mean_over_sets_is_a_sum_over_a_count_and_grouping_tells_the_set(visits):
+def test_a_mean_over_sets_is_a_sum_over_a_count_and_grouping_tells_the_set(visits: Any) -> None:
     answer = query(
         "SELECT ward, kind, GROUPING(ward, kind) AS left_out, AVG(days), SUM(days) AS s, COUNT(days) AS n FROM visits "
         "GROUP BY CUBE (ward, kind) HAVING GROUPING(ward) = 0 OR GROUPING(kind) = 1", epsilon=9, visits=visits,
     )  # fmt: skip
-    rows = list(answer.exact)
+    rows = list(answer.exact)  # type: ignore[union-attr]
     assert sorted(row["left_out"] for row in rows) == [0] * 6 + [1] * 3 + [3]
     for row in rows:
         assert row["left_out"] == 2 * (row["ward"] is None) + (row["kind"] is None)
         assert row["avg(days)"] == pytest.approx(row["s"] / row["n"])
-    assert not np.any(answer.error()["left_out"])
+    assert not np.any(answer.error()["left_out"])  # type: ignore[union-attr]
 
 
 AROUND = {
@@ -69,16 +71,16 @@ AROUND = {
 
 
 @pytest.mark.parametrize("sql", AROUND)
-def test_a_select_around_a_query_that_groups_works_on_its_results(visits, sql):
+def test_a_select_around_a_query_that_groups_works_on_its_results(visits: Any, sql: Any) -> None:
     answer = query(sql, epsilon=5, visits=visits)
     assert len(answer) == AROUND[sql]
     assert visits.account.spent == pytest.approx(5)
 
 
-def test_what_stands_around_results_is_computed_from_them(visits):
+def test_what_stands_around_results_is_computed_from_them(visits: Any) -> None:
     inner = "SELECT ward, kind, COUNT(*) AS n, RANK() OVER (PARTITION BY ward ORDER BY COUNT(*)) AS r FROM visits "
     sql = f"SELECT ward, kind, n + 1 AS more, r FROM ({inner} GROUP BY ward, kind) AS x WHERE r = 1 AND n > -1e6"
-    rows = list(query(sql, epsilon=5, visits=visits).exact)
+    rows = list(query(sql, epsilon=5, visits=visits).exact)  # type: ignore[union-attr]
     assert [row["r"] for row in rows] == [1, 1, 1]
     assert {row["ward"] for row in rows} == set(WARDS)
 
@@ -94,20 +96,20 @@ def test_what_stands_around_results_is_computed_from_them(visits):
         "SELECT days FROM (SELECT days, RANK() OVER (ORDER BY days) AS r FROM visits) AS x WHERE r = 1",
     ],
 )
-def test_what_is_no_query_about_results_stays_refused_unpaid(visits, sql):
+def test_what_is_no_query_about_results_stays_refused_unpaid(visits: Any, sql: str) -> None:
     with pytest.raises(mosha.errors.MoshaError):
         query(sql, epsilon=1, visits=visits)
     assert visits.account.spent == 0
 
 
-def test_a_column_that_is_asked_for_twice_is_shown_twice_and_paid_once(visits):
+def test_a_column_that_is_asked_for_twice_is_shown_twice_and_paid_once(visits: Any) -> None:
     answer = query("SELECT SUM(days), SUM(days), COUNT(*) FROM visits", epsilon=1, visits=visits)
-    (row,) = answer.exact
+    (row,) = answer.exact  # type: ignore[union-attr]
     assert row["sum(days)"] == row["sum(days)_1"]
     assert visits.account.spent == pytest.approx(1)
 
 
-def test_the_bar_of_a_sum_of_cells_holds_and_is_not_the_bar_of_a_cell():
+def test_the_bar_of_a_sum_of_cells_holds_and_is_not_the_bar_of_a_cell() -> None:
     """False alarms: at most 33 of 150 sums may miss bars of 95%; if each misses with 5%, more do once in 1e11."""
     unit = mosha.Row()
     missed, narrow = 0, 0
@@ -117,21 +119,21 @@ def test_the_bar_of_a_sum_of_cells_holds_and_is_not_the_bar_of_a_cell():
         table = mosha.protect(pa.table(columns), unit=unit, account=account, schema={"columns": {
             name: COLUMNS[name] for name in columns}})  # fmt: skip
         answer = query("SELECT ward, kind, COUNT(*) AS n FROM t GROUP BY CUBE (ward, kind)", epsilon=1, t=table)
-        total, bar = answer.exact.table["n"][-1], answer.error(0.95)["n"]
+        total, bar = answer.exact.table["n"][-1], answer.error(0.95)["n"]  # type: ignore[union-attr]
         missed += abs(total - 12) > bar[-1]
         narrow += abs(total - 12) > bar[0]  # the bar of one cell: too narrow for the sum of six
     assert missed <= 33
     assert narrow > 20  # a sum of six misses it more than three times in ten
 
 
-def test_many_cells_have_bars_that_grow_more_slowly_than_their_number():
+def test_many_cells_have_bars_that_grow_more_slowly_than_their_number() -> None:
     unit = mosha.Row()
     account = mosha.Ledger.memory().account("visits", unit=unit, epsilon=1.0)
     keys = list(range(400))
     table = mosha.protect(
         pa.table({"k": [1, 2]}), unit=unit, account=account, schema={"columns": {"k": {"keys": keys}}}
     )
-    bars = np.array(query("SELECT k, COUNT(*) AS n FROM t GROUP BY ROLLUP (k)", epsilon=1, t=table).error()["n"])
+    bars = np.array(query("SELECT k, COUNT(*) AS n FROM t GROUP BY ROLLUP (k)", epsilon=1, t=table).error()["n"])  # type: ignore[union-attr]
     assert bars[-1] < 200 * bars[0]
 
 
@@ -146,7 +148,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_what_cannot_be_added_up_is_refused_unpaid(visits, sql):
+def test_what_cannot_be_added_up_is_refused_unpaid(visits: Any, sql: Any) -> None:
     with pytest.raises(mosha.errors.Refused, match=REFUSED[sql]) as refusal:
         query(sql, epsilon=1, delta=1e-6, visits=visits)
     assert refusal.value.nearest

@@ -1,5 +1,7 @@
 """A name means what DuckDB takes it for, or the query is refused: never something else in silence."""
 
+from typing import Any
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -38,7 +40,7 @@ REFUSED = [
 
 
 @pytest.fixture
-def tables():
+def tables() -> dict[str, Any]:
     account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), rho=1e9, delta=1e-3)
     return {
         "v": mosha.protect(pa.table(ROWS), unit=mosha.Row(), account=account),
@@ -47,25 +49,25 @@ def tables():
 
 
 @pytest.mark.parametrize("sql", SAME)
-def test_names_mean_what_duckdb_takes_them_for(tables, sql):
+def test_names_mean_what_duckdb_takes_them_for(tables: Any, sql: Any) -> None:
     connection = duckdb.connect()
     connection.register("v", pa.table(ROWS))
     connection.register("p", pa.table(PUBLIC))
-    noisy = [[round(value) for value in row.values()] for row in mosha.query(sql, rho=1e6, **tables)]
+    noisy = [[round(value) for value in row.values()] for row in mosha.query(sql, rho=1e6, **tables)]  # type: ignore[union-attr]
     assert noisy == [list(row) for row in connection.execute(sql).fetchall()]
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_names_that_may_mean_two_things_are_refused_unpaid(tables, sql):
+def test_names_that_may_mean_two_things_are_refused_unpaid(tables: Any, sql: Any) -> None:
     with pytest.raises(errors.MoshaError):
         mosha.query(sql, rho=1e6, **tables)
     assert tables["v"].account.spent == tables["v"].account.failures == 0
 
 
-def test_a_table_is_the_one_of_exactly_that_name_before_one_in_other_letters(tables):
+def test_a_table_is_the_one_of_exactly_that_name_before_one_in_other_letters(tables: Any) -> None:
     given = {"V": tables["v"].where(mosha.col("i") > 2), "v": tables["v"]}
     [(small,), (large,)] = (
-        [round(row["n"]) for row in mosha.query(f"SELECT COUNT(*) AS n FROM {name}", rho=1e6, tables=given)]
+        [round(row["n"]) for row in mosha.query(f"SELECT COUNT(*) AS n FROM {name}", rho=1e6, tables=given)]  # type: ignore[arg-type, index]
         for name in ("V", "v")
     )
     assert (small, large) == (20, 60)

@@ -1,5 +1,7 @@
 """What cannot be made private is refused before anything is read or spent, with the reason."""
 
+from typing import Any
+
 import pytest
 import sqlglot
 
@@ -92,7 +94,7 @@ INJECTED = [
 
 
 @pytest.mark.parametrize(("sql", "reason"), REFUSED.items(), ids=list(REFUSED))
-def test_it_is_refused_with_a_reason_and_nothing_is_spent(sql, reason, tables):
+def test_it_is_refused_with_a_reason_and_nothing_is_spent(sql: Any, reason: Any, tables: Any) -> None:
     with pytest.raises(mosha.errors.MoshaError, match=reason) as refusal:
         query(sql, epsilon=1, delta=1e-6, **tables)
     assert "\n" not in str(refusal.value)
@@ -143,14 +145,14 @@ NEAREST = {
 
 
 @pytest.mark.parametrize("sql", NEAREST)
-def test_the_nearest_query_that_is_answered_is_told(sql, tables):
+def test_the_nearest_query_that_is_answered_is_told(sql: Any, tables: Any) -> None:
     with pytest.raises(mosha.errors.Refused) as refusal:
         query(sql, epsilon=1, delta=1e-6, **tables)
     assert refusal.value.nearest == NEAREST[sql]
     assert str(refusal.value).endswith(f"Ask instead: {NEAREST[sql]}")
 
 
-def names_a_protected_table(sql):
+def names_a_protected_table(sql: Any) -> Any:
     """Whether a text is one SELECT, and each of its tables has a name that was given."""
     try:
         parsed = sqlglot.parse(sql, dialect="duckdb")
@@ -166,7 +168,7 @@ def names_a_protected_table(sql):
 
 
 @pytest.mark.parametrize("sql", sorted({*REFUSED, *INJECTED, *NEAREST}))
-def test_every_query_that_a_refusal_suggests_is_answered(sql, tables):
+def test_every_query_that_a_refusal_suggests_is_answered(sql: Any, tables: Any) -> None:
     with pytest.raises(mosha.errors.MoshaError) as refusal:
         query(sql, epsilon=1, delta=1e-6, **tables)
     suggested = getattr(refusal.value, "nearest", None)
@@ -174,13 +176,13 @@ def test_every_query_that_a_refusal_suggests_is_answered(sql, tables):
         assert suggested is not None
     assert (suggested is not None) == ("Ask instead" in str(refusal.value))
     if suggested is not None:
-        assert query(suggested, epsilon=100, delta=1e-6, **tables).receipt.cost > 0
+        assert query(suggested, epsilon=100, delta=1e-6, **tables).receipt.cost > 0  # type: ignore[union-attr]
     else:
         assert "CLAMP(" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("sql", INJECTED)
-def test_nothing_but_the_checked_plan_reaches_the_engine(sql, tables):
+def test_nothing_but_the_checked_plan_reaches_the_engine(sql: Any, tables: Any) -> None:
     with pytest.raises(mosha.errors.MoshaError):
         query(sql, epsilon=1, delta=1e-6, **tables)
     assert tables["visits"].account.spent == 0
@@ -199,25 +201,25 @@ SAID_WRONG = {
 
 
 @pytest.mark.parametrize("said", SAID_WRONG)
-def test_what_is_said_about_columns_is_checked_before_anything_is_spent(said, tables):
+def test_what_is_said_about_columns_is_checked_before_anything_is_spent(said: Any, tables: Any) -> None:
     arguments, reason = SAID_WRONG[said]
     with pytest.raises(mosha.errors.MoshaError, match=reason):
-        query(GROUPED, epsilon=1, delta=1e-6, **arguments, **tables)
+        query(GROUPED, epsilon=1, delta=1e-6, **arguments, **tables)  # type: ignore[arg-type]
     assert tables["visits"].account.spent == 0
 
 
-def test_a_table_that_nobody_protected_is_told_of_protect(plain):
+def test_a_table_that_nobody_protected_is_told_of_protect(plain: Any) -> None:
     with pytest.raises(mosha.errors.InvalidParameter, match="protect"):
         query("SELECT COUNT(*) FROM visits", epsilon=1, visits=plain["visits"])
     with pytest.raises(mosha.errors.DataError, match="none was given"):
         query("SELECT COUNT(*) FROM visits", epsilon=1)
 
 
-def test_groups_from_the_data_ask_for_a_delta(tables):
+def test_groups_from_the_data_ask_for_a_delta(tables: Any) -> None:
     with pytest.raises(mosha.errors.InvalidParameter, match=r"--delta.*WHERE ward IN"):
         query("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1, **tables)
 
 
-def test_a_text_constant_cannot_leave_its_quotes(tables):
+def test_a_text_constant_cannot_leave_its_quotes(tables: Any) -> None:
     answer = query("SELECT COUNT(*) AS n FROM visits WHERE ward = 'A'' OR 1=1 --'", rho=1e6, **tables)
-    assert abs(answer.table["n"][0]) < 1
+    assert abs(answer.table["n"][0]) < 1  # type: ignore[union-attr]

@@ -1,6 +1,7 @@
 """What is made of results: windows, choices and texts mean what a plain database makes of the same noisy numbers."""
 
 import math
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -38,9 +39,9 @@ NOISY = {"ward": "ward", "q": "EXTRACT(quarter FROM day)", "n": "COUNT(*)"}
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("having", ["", " HAVING COUNT(*) > 80"])
-def test_a_result_is_what_a_plain_database_makes_of_the_noisy_numbers(tables, window, having):
+def test_a_result_is_what_a_plain_database_makes_of_the_noisy_numbers(tables: Any, window: Any, having: str) -> None:
     sql = f"SELECT ward, EXTRACT(quarter FROM day) AS q, COUNT(*) AS n, {window.format(**NOISY)} AS w {GROUPED}{having}"
-    found = list(query(sql, tables=tables, epsilon=1, delta=1e-7).exact)
+    found = list(query(sql, tables=tables, epsilon=1, delta=1e-7).exact)  # type: ignore[union-attr]
     released = pa.table({name: [row[name] for row in found] for name in ("ward", "q", "n")})
     plain = duckdb.connect()
     plain.register("released", released)
@@ -52,31 +53,31 @@ def test_a_result_is_what_a_plain_database_makes_of_the_noisy_numbers(tables, wi
         assert row["w"] == (pytest.approx(wanted, rel=1e-9) if isinstance(wanted, float) else wanted)
 
 
-def test_a_share_has_a_bar_that_holds_and_a_rank_has_none(tables, plain):
+def test_a_share_has_a_bar_that_holds_and_a_rank_has_none(tables: Any, plain: Any) -> None:
     sql = (
         "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER () AS share, RANK() OVER (ORDER BY COUNT(*)) AS place "
         "FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY ward"
     )
     answer = query(sql, tables=tables, epsilon=0.5)
-    bars = answer.error(1 - 1e-10)  # false alarms: 1e-10 for each of three shares
+    bars = answer.error(1 - 1e-10)  # type: ignore[union-attr]  # false alarms: 1e-10 for each of three shares
     wards = plain["visits"]["ward"].to_pylist()
     for i, row in enumerate(answer):
-        assert abs(row["share"] - wards.count(row["ward"]) / len(wards)) <= bars["share"][i] < 0.5
+        assert abs(row["share"] - wards.count(row["ward"]) / len(wards)) <= bars["share"][i] < 0.5  # type: ignore[index]
         assert math.isnan(bars["place"][i])
 
 
-def test_a_choice_that_a_noisy_number_decides_has_no_bar(tables):
+def test_a_choice_that_a_noisy_number_decides_has_no_bar(tables: Any) -> None:
     sql = "SELECT CASE WHEN COUNT(*) > 900 THEN 1 ELSE 0 END AS many, CASE WHEN TRUE THEN COUNT(*) END AS n FROM visits"
-    bars = query(sql, tables=tables, epsilon=1).error(0.95)
+    bars = query(sql, tables=tables, epsilon=1).error(0.95)  # type: ignore[union-attr]
     assert math.isnan(bars["many"][0])
     assert 0 < bars["n"][0] < 50
 
 
-def test_results_may_be_ordered_by_a_window(tables):
+def test_results_may_be_ordered_by_a_window(tables: Any) -> None:
     sql = (
         f"SELECT ward, COUNT(*) AS n {GROUPED} ORDER BY RANK() OVER (PARTITION BY ward ORDER BY COUNT(*)), ward LIMIT 3"
     )
-    assert [row["ward"] for row in query(sql, tables=tables, epsilon=1, delta=1e-7)] == ["A", "B", "C"]
+    assert [row["ward"] for row in query(sql, tables=tables, epsilon=1, delta=1e-7)] == ["A", "B", "C"]  # type: ignore[index]
 
 
 REFUSED = {
@@ -95,13 +96,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_what_would_look_at_rows_is_refused_unpaid(tables, sql):
+def test_what_would_look_at_rows_is_refused_unpaid(tables: Any, sql: Any) -> None:
     with pytest.raises(mosha.errors.MoshaError, match=REFUSED[sql]):
         query(sql, tables=tables, epsilon=1, delta=1e-7)
     assert tables["visits"].account.spent == 0
 
 
-def test_the_text_of_a_query_is_written_as_often_for_many_results_as_for_few(monkeypatch):
+def test_the_text_of_a_query_is_written_as_often_for_many_results_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     written, write = [], sqlglot.exp.Expression.sql
     sql = (
         "SELECT * FROM (SELECT a, SUM(x) AS s, AVG(SUM(x)) OVER () AS m FROM t GROUP BY a) AS q "

@@ -1,6 +1,7 @@
 """Questions after the suites of other libraries, written anew on data of their shapes: how many are answered."""
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -79,12 +80,12 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def suite():
+def suite() -> dict[str, Any]:
     g = random.Random(11)
     unit = {name: mosha.Person(name, at_most=2) for name in ("pid", "DeviceID")}
     accounts = {name: mosha.Ledger.memory().account(name, unit=unit[name], epsilon=9.0, delta=1e-3) for name in unit}
 
-    def protect(person, **columns):
+    def protect(person: Any, **columns: Any) -> Any:
         table = {person: [i // 2 for i in range(SIZE)]} | {
             name: [make() for _ in range(SIZE)] for name, make in columns.items()
         }
@@ -112,7 +113,7 @@ def suite():
 RANGES = {"age": (0, 100), "income": (0, 5000), "Temperature": (0, 60), "a": (0, 10), "d": (0, 10), "x": (0, 100)}
 
 
-def ask(suite, sql):
+def ask(suite: Any, sql: Any) -> Any:
     read = {name: table for name, table in suite.items() if name in sql}
     known = {column for table in read.values() for column in table.schema}
     ranges = {column: ends for column, ends in RANGES.items() if column in known and "FROM (SELECT" not in sql}
@@ -120,18 +121,18 @@ def ask(suite, sql):
 
 
 @pytest.mark.parametrize("sql", [*CENSUS, *DEVICES, *INTEGRATION])
-def test_a_question_of_another_suite_is_answered(suite, sql):
+def test_a_question_of_another_suite_is_answered(suite: Any, sql: Any) -> None:
     assert ask(suite, sql).columns
 
 
-def test_a_question_for_groups_alone_is_answered(suite):
+def test_a_question_for_groups_alone_is_answered(suite: Any) -> None:
     answer = ask(suite, "SELECT educ FROM PUMS.PUMS GROUP BY educ")
     assert list(answer.keys) == ["educ"]
     assert not answer.columns
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_what_is_not_answered_is_refused_with_a_reason_and_unpaid(suite, sql):
+def test_what_is_not_answered_is_refused_with_a_reason_and_unpaid(suite: Any, sql: Any) -> None:
     before = {name: table.account.spent for name, table in suite.items() if name != "public_second"}
     with pytest.raises(mosha.errors.MoshaError, match=REFUSED[sql]):
         ask(suite, sql)

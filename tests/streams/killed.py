@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import mosha
 from mosha.streams import counter, serve
@@ -12,21 +13,21 @@ from mosha.streams import counter, serve
 EVENT = mosha.Reading()
 
 
-def made(horizon):
+def made(horizon: Any) -> Any:
     return counter(unit=EVENT, horizon=horizon, rho=0.5, mechanism="BLT")
 
 
-def rows(step):
+def rows(step: Any) -> Any:
     return [1] * (step * 7 % 13)
 
 
-def serving(folder, horizon):
+def serving(folder: Any, horizon: Any) -> Any:
     book = mosha.Ledger(str(Path(folder) / "book.db"))
     account = book.account("door", unit=EVENT, rho=1.0)
     return serve(account, made(horizon), name="door", state=Path(folder) / "door.state")
 
 
-def publish(folder, horizon, *, until=None):
+def publish(folder: Any, horizon: Any, *, until: Any = None) -> None:
     """What the child does: go on with the stream, and write what it publishes to a file."""
     with serving(folder, horizon) as service, (Path(folder) / "published").open("a") as out:
         if service.last is not None:
@@ -38,7 +39,7 @@ def publish(folder, horizon, *, until=None):
             out.flush()
 
 
-def kill_until_done(folder, *, horizon, kills, longest, finish=True):
+def kill_until_done(folder: Any, *, horizon: Any, kills: Any, longest: Any, finish: bool = True) -> Any:
     """Fork children and kill the first at once, each other after a random time; the last one may finish.
 
     Gives the number of kills that hit: on a machine on which children are quick, the first does.
@@ -62,9 +63,9 @@ def kill_until_done(folder, *, horizon, kills, longest, finish=True):
     return hits
 
 
-def published(folder):
+def published(folder: Any) -> Any:
     """Every value that ever left, by step."""
-    found = {}
+    found: dict[Any, Any] = {}
     for line in (Path(folder) / "published").read_text().splitlines():
         step, _, value = line.partition(" ")
         found.setdefault(int(step), set()).add(value)

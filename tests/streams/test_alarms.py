@@ -1,6 +1,7 @@
 """Alarms: told when it matters, quiet when not, paid by the alarm, refused when all are given."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tests.streams import missed
 RNG = noise.secure()
 
 
-def run(bell, batches):
+def run(bell: Any, batches: Any) -> Any:
     state, answers = bell.init(), []
     for batch in batches:
         answer, state = bell.step(state, batch, None, RNG)
@@ -26,24 +27,24 @@ def run(bell, batches):
     return answers
 
 
-def test_the_price_does_not_grow_with_time():
+def test_the_price_does_not_grow_with_time() -> None:
     short, long = (alarm(unit=Reading(), threshold=9, alarms=3, horizon=h, epsilon=1).event for h in (10, None))
     assert short == long
     assert pure.cost_of(short).amount == pytest.approx(1)
 
 
-def test_the_split_is_the_best_one_and_better_than_others():
+def test_the_split_is_the_best_one_and_better_than_others() -> None:
     for monotone, power in ((True, 8.0), (False, 16.0)):
         made = alarm_noise(Budget(epsilon=1.0), alarms=8, moved=1, monotone=monotone)
-        assert made.event.answer_epsilon / made.event.threshold_epsilon == pytest.approx(power ** (2 / 3))
+        assert made.event.answer_epsilon / made.event.threshold_epsilon == pytest.approx(power ** (2 / 3))  # type: ignore[attr-defined]
 
-        def deviation(first, c=8 if monotone else 16):
+        def deviation(first: Any, c: Any = 8 if monotone else 16) -> Any:
             return math.sqrt(1 / first**2 + (c / (1 - first)) ** 2)
 
         assert made.deviation <= min(deviation(share) for share in np.linspace(0.02, 0.98, 97)) * (1 + 1e-9)
 
 
-def test_quiet_below_told_above_and_refused_at_the_end():
+def test_quiet_below_told_above_and_refused_at_the_end() -> None:
     """False alarm: noise of scale 4 strays by 4000 with probability below 1e-400."""
     bell = alarm(unit=Reading(), threshold=[5000, 20000], alarms=2, horizon=None, epsilon=1)
     answers = run(bell, [[1] * 10, [1] * 9000, [], [1] * 40000])
@@ -54,8 +55,8 @@ def test_quiet_below_told_above_and_refused_at_the_end():
         run(bell, [[1] * 9000] * 3)
 
 
-def test_a_sliding_sum_and_a_running_one_are_compared_as_far_as_persons_move_them():
-    asked = {"threshold": 5, "alarms": 1, "horizon": 100, "epsilon": 1}
+def test_a_sliding_sum_and_a_running_one_are_compared_as_far_as_persons_move_them() -> None:
+    asked: dict[str, Any] = {"threshold": 5, "alarms": 1, "horizon": 100, "epsilon": 1}
     scale = lambda bell: bell.forecast(0.95)
     once = alarm(unit=Reading(), **asked)
     assert scale(alarm(unit=Reading(), release=Sliding(10), **asked)) == scale(once)
@@ -68,7 +69,7 @@ def test_a_sliding_sum_and_a_running_one_are_compared_as_far_as_persons_move_the
         alarm(unit=Window("who", 5), release="running", **asked)
 
 
-def test_many_alarms_are_composed_by_zcdp_where_that_is_cheaper():
+def test_many_alarms_are_composed_by_zcdp_where_that_is_cheaper() -> None:
     many = alarm_noise(Budget(epsilon=1.0, delta=1e-6), alarms=1000, moved=1, monotone=True)
     alone = alarm_noise(Budget(epsilon=1.0), alarms=1000, moved=1, monotone=True)
     assert many.renewed
@@ -77,7 +78,7 @@ def test_many_alarms_are_composed_by_zcdp_where_that_is_cheaper():
     assert concentrated.epsilon_from_rho(rho, 1e-6) <= 1
 
 
-def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says():
+def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says() -> None:
     """20 above it: missed by exp(-(20 - m) / b) b / (a + b) = 0.011; noise to both sides would miss 0.087.
 
     What 4,000 runs show is refused at 1e-10 by the binomial law; the planted 0.087 lies 14 deviations beyond that.
@@ -88,7 +89,7 @@ def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says():
     m = a * math.log(2 * a / (a + b))
     expected = math.exp(-(20 - round(m)) / b) * b / (a + b)
 
-    def refused(rate):
+    def refused(rate: Any) -> Any:
         count = round(4000 * rate)
         return min(binom.cdf(count, 4000, expected), binom.sf(count - 1, 4000, expected)) < 5e-11
 
@@ -98,7 +99,7 @@ def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says():
     assert refused(0.0)  # too little noise never misses
 
 
-def law_of_one_alarm(values, scales, side=1, reach=400):
+def law_of_one_alarm(values: Any, scales: Any, side: Any = 1, reach: Any = 400) -> dict[Any, Any]:
     """log P of (no, ..., no, yes with a gap) for every place and gap, and of no alarm at all; threshold 3."""
     z = np.arange(reach)
     on_threshold = -z / scales[0]
@@ -109,13 +110,13 @@ def law_of_one_alarm(values, scales, side=1, reach=400):
         for gap in range(40):
             need = outside[:, place] + gap
             told = np.where(need >= 0, -need / scales[1], -np.inf)
-            found[place, gap] = np.logaddexp.reduce(on_threshold + quiet[:, :place].sum(axis=1) + told)
+            found[place, gap] = np.logaddexp.reduce(on_threshold + quiet[:, :place].sum(axis=1) + told)  # type: ignore[index]
     never = np.logaddexp.reduce(on_threshold)
     point = np.log(-np.expm1(-1 / scales[1]))
     return {key: value - never + (0 if key == "never" else point) for key, value in found.items()}
 
 
-def widest(first, second, monotone, side=1):
+def widest(first: Any, second: Any, monotone: Any, side: Any = 1) -> Any:
     """The largest log ratio of the two laws, with the scales of epsilon 1 and one alarm."""
     made = alarm_noise(Budget(epsilon=1.0), alarms=1, moved=1, monotone=monotone)
     scales = float(made.threshold), float(made.answer)
@@ -126,7 +127,7 @@ def widest(first, second, monotone, side=1):
 
 
 @pytest.mark.parametrize("values", [(0, 0, 0), (5, 0, 4), (2, 9, 2), (3, 3, 3)])
-def test_the_law_of_an_alarm_keeps_its_price_exactly(values):
+def test_the_law_of_an_alarm_keeps_its_price_exactly(values: Any) -> None:
     """Every answer and every gap, summed over the threshold's noise."""
     more = [value + 1 for value in values]
     mixed = [value + (-1) ** place for place, value in enumerate(values)]
@@ -136,13 +137,13 @@ def test_the_law_of_an_alarm_keeps_its_price_exactly(values):
         assert widest(values, mixed, monotone=False) <= 1 + 1e-9
 
 
-def test_the_exact_law_finds_noise_to_the_wrong_side_and_questions_that_are_not_monotone():
+def test_the_exact_law_finds_noise_to_the_wrong_side_and_questions_that_are_not_monotone() -> None:
     with np.errstate(all="ignore"):
         assert widest((5, 0, 4), (6, 1, 5), monotone=True, side=-1) > 1.2
         assert widest((5, 0, 4), (6, -1, 5), monotone=True) > 1.2
 
 
-def test_noise_to_one_side_is_never_wrong_more_often_than_noise_to_both():
+def test_noise_to_one_side_is_never_wrong_more_often_than_noise_to_both() -> None:
     a, b = 10.0, 5.0
     m = a * math.log(2 * a / (a + b))
     for x in np.linspace(0.01, 80, 400):
@@ -151,14 +152,14 @@ def test_noise_to_one_side_is_never_wrong_more_often_than_noise_to_both():
         assert (1 - math.exp(x / a) / 2 if x <= m else math.exp(-(x - m) / b) * b / (a + b)) < both
 
 
-def test_misses_are_rare_on_heavy_tails():
+def test_misses_are_rare_on_heavy_tails() -> None:
     """Zipf counts of a million records, epsilon 0.1, 25 alarms: the exact mean of what is missed of the top 25."""
     made = alarm_noise(Budget(epsilon=0.1), alarms=missed.ALARMS, moved=1, monotone=True)
     assert missed.missed(missed.one_sided, made) == pytest.approx(0.0466, abs=0.0005)
     assert missed.missed(missed.two_sided, made) == pytest.approx(0.0597, abs=0.0005)
 
 
-def test_the_error_bar_of_a_gap_holds_the_noise():
+def test_the_error_bar_of_a_gap_holds_the_noise() -> None:
     """False alarm 1e-9: 2,000 draws, of which a share of 0.1 may leave the bar; 6.5 deviations of 0.0067."""
     made = alarm_noise(Budget(epsilon=1.0), alarms=8, moved=1, monotone=True)
     draws = [
@@ -182,12 +183,12 @@ def test_the_error_bar_of_a_gap_holds_the_noise():
         {"threshold": 5, "alarms": 1, "release": "decayed"},
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong):
+def test_what_makes_no_sense_is_refused(wrong: Any) -> None:
     with pytest.raises(errors.MoshaError):
         alarm(**({"unit": Reading(), "horizon": 10, "epsilon": 1} | wrong))
 
 
-def test_only_single_numbers_have_a_threshold():
+def test_only_single_numbers_have_a_threshold() -> None:
     with pytest.raises(errors.InvalidParameter):
         alarm(Histogram(keys=["a"]), unit=Reading(), threshold=1, alarms=1, horizon=1, epsilon=1)
     assert alarm(ClippedSum(between=(-1, 1)), unit=Reading(), threshold=1, alarms=1, horizon=1, epsilon=1).horizon == 1

@@ -1,5 +1,7 @@
 """A private bandit: paid before the first person, the best arm is found, rewards are one step of one stream."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,15 +10,15 @@ from mosha.core.errors import BudgetExceeded, InvalidParameter, RunError
 from mosha.streams import Bandit
 
 
-def account(epsilon=5.0):
+def account(epsilon: float = 5.0) -> Any:
     return mosha.Ledger.memory().account("arms", unit=mosha.Reading(), epsilon=epsilon)
 
 
 @pytest.mark.parametrize("method", ["ucb", "thompson"])
-def test_the_arm_that_always_pays_is_offered_most(method):
+def test_the_arm_that_always_pays_is_offered_most(method: str) -> None:
     """Rewards 1 and 0, 400 people, epsilon 9: noise of a sum has a deviation below 3 against hundreds."""
     paying = mosha.Ledger.memory().account("arms", unit=mosha.Reading(), epsilon=9)
-    bandit = Bandit(["a", "b"], horizon=400, account=paying, epsilon=9, method=method)
+    bandit = Bandit(["a", "b"], horizon=400, account=paying, epsilon=9, method=method)  # type: ignore[arg-type]
     for _ in range(400):
         bandit.record(float(bandit.choose() == "b"))
     assert bandit.pulls["b"] > bandit.pulls["a"]
@@ -24,7 +26,7 @@ def test_the_arm_that_always_pays_is_offered_most(method):
     assert bandit.means["b"] == pytest.approx(1, abs=0.5)
 
 
-def test_a_bandit_is_paid_for_when_it_is_made_and_not_by_the_person():
+def test_a_bandit_is_paid_for_when_it_is_made_and_not_by_the_person() -> None:
     paying = account(1.0)
     bandit = Bandit(["a", "b"], horizon=50, account=paying, epsilon=1)
     spent = paying.spent
@@ -37,7 +39,7 @@ def test_a_bandit_is_paid_for_when_it_is_made_and_not_by_the_person():
         Bandit(["a", "b"], horizon=50, account=paying, epsilon=1)
 
 
-def test_the_person_after_the_last_is_refused():
+def test_the_person_after_the_last_is_refused() -> None:
     bandit = Bandit(["a", "b"], horizon=2, account=account(), epsilon=5)
     for _ in range(2):
         bandit.choose()
@@ -47,7 +49,7 @@ def test_the_person_after_the_last_is_refused():
         bandit.record(1.0)
 
 
-def test_rewards_are_clamped_and_a_reward_without_an_offer_is_refused():
+def test_rewards_are_clamped_and_a_reward_without_an_offer_is_refused() -> None:
     bandit = Bandit(["a", "b"], horizon=4, account=account(), epsilon=5)
     with pytest.raises(RunError, match="choose"):
         bandit.record(1.0)
@@ -57,18 +59,21 @@ def test_rewards_are_clamped_and_a_reward_without_an_offer_is_refused():
     assert bandit.choose() is bandit.choose()
 
 
-def test_one_arm_is_no_choice():
+def test_one_arm_is_no_choice() -> None:
     with pytest.raises(InvalidParameter, match="arms"):
         Bandit(["a"], horizon=4, account=account(), epsilon=5)
 
 
-def test_a_reward_moves_the_published_sum_by_no_more_than_is_paid_for():
+def test_a_reward_moves_the_published_sum_by_no_more_than_is_paid_for() -> None:
     """The stream behind it under attack: more than epsilon 1 is claimed once in 1e9 runs."""
     stream = mosha.streams.series(
         unit=mosha.Reading(), horizon=1, keys=["a", "b"], key="arm", between=(0, 1), column="reward", epsilon=1
     )
     rows = [{"arm": ["a"], "reward": [reward]} for reward in (1.0, 0.0)]
     verdict = mosha.audit.attack(
-        stream.map(lambda sums: tuple(np.round(sums, 3).tolist())), neighbors=rows, runs=2000, confidence=1 - 1e-9
+        stream.map(lambda sums: tuple(np.round(sums, 3).tolist())),
+        neighbors=rows,  # type: ignore[arg-type]
+        runs=2000,
+        confidence=1 - 1e-9,
     )
     assert verdict.lower <= 1

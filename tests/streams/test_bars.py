@@ -4,6 +4,7 @@ False alarm: every limit is a binomial tail of 1e-10.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ KEYS = [f"k{i}" for i in range(SERIES)]
 LEAST, MOST = binom.ppf(1e-10, SERIES, 0.95), binom.isf(1e-10, SERIES, 0.95)
 
 
-def release_noise(release, **price):
+def release_noise(release: Any, **price: Any) -> Any:
     """What is published about nobody, at every step, for many keys: noise alone, each key by itself."""
     unit = mosha.Reading()
     stream = streams.histogram(keys=KEYS, unit=unit, horizon=HORIZON, release=release, **(price or {"epsilon": 0.05}))
@@ -32,7 +33,7 @@ def release_noise(release, **price):
 
 
 @pytest.mark.parametrize("release", ["running", "instant"])
-def test_bars_hold_as_often_as_they_say_at_every_step(release):
+def test_bars_hold_as_often_as_they_say_at_every_step(release: str) -> None:
     stream, found = release_noise(release)
     for step in (1, 7, 30, HORIZON):
         width = stream.error_at(step, 0.95)
@@ -43,7 +44,7 @@ def test_bars_hold_as_often_as_they_say_at_every_step(release):
     assert np.sum(found[-1] <= stream.forecast(0.95)[0]) >= LEAST
 
 
-def test_a_sliding_window_is_covered():
+def test_a_sliding_window_is_covered() -> None:
     stream, found = release_noise(streams.Sliding(7))
     assert all(np.sum(noise <= stream.forecast(0.95)[0]) >= LEAST for noise in found)
 
@@ -52,7 +53,7 @@ def test_a_sliding_window_is_covered():
     ("release", "price"),
     [(streams.Decayed(0.9), {}), (streams.Decayed(0.9), {"rho": 0.1}), (streams.Sliding(20), {"rho": 0.1})],
 )
-def test_bars_of_windows_and_decayed_sums_follow_the_noise_step_by_step(release, price):
+def test_bars_of_windows_and_decayed_sums_follow_the_noise_step_by_step(release: Any, price: Any) -> None:
     """It was one bar for all steps: up to 1.6 times too wide at the last one, and 2.2 times for Laplace noise."""
     stream, found = release_noise(release, **price)
     for step in (1, 7, 30, HORIZON):
@@ -63,7 +64,7 @@ def test_bars_of_windows_and_decayed_sums_follow_the_noise_step_by_step(release,
 
 
 @pytest.mark.parametrize("factor", [0.1, 0.9, 0.97])
-def test_the_law_of_a_decayed_sum_is_that_of_its_draws(factor):
+def test_the_law_of_a_decayed_sum_is_that_of_its_draws(factor: float) -> None:
     draws, scale, ratio = 20_000, 4.0, math.exp(-1 / 4.0)
     generator, steps = np.random.default_rng(), 100
     noise = generator.geometric(1 - ratio, (draws, steps)) - generator.geometric(1 - ratio, (draws, steps))
@@ -76,7 +77,7 @@ def test_the_law_of_a_decayed_sum_is_that_of_its_draws(factor):
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, 200])
-def test_the_law_of_a_sum_is_that_of_its_draws(count):
+def test_the_law_of_a_sum_is_that_of_its_draws(count: int) -> None:
     draws = 20_000
     sums = np.abs(np.random.default_rng().laplace(0, 1, (draws, count)).sum(axis=1))
     for missed in (0.5, 0.05, 0.001):
@@ -86,13 +87,13 @@ def test_the_law_of_a_sum_is_that_of_its_draws(count):
         assert miss_probability(count, width) <= missed < miss_probability(count, width * 0.99)
 
 
-def test_one_noise_has_the_bar_of_laplace_noise():
+def test_one_noise_has_the_bar_of_laplace_noise() -> None:
     assert find_width(1, 10.0, 0.05) == 30
     assert all(find_width(n + 1, 7.0, 0.05) > find_width(n, 7.0, 0.05) for n in range(1, 60))
 
 
 @pytest.mark.parametrize("readout", [Sliding(30), Sliding(66), Decayed(0.97), Instant()], ids=repr)
-def test_bars_of_every_step_are_those_of_the_noise(readout):
+def test_bars_of_every_step_are_those_of_the_noise(readout: Any) -> None:
     """Where a window is first full, the deviation turns: steps after it once had bars up to a tenth too narrow."""
     horizon, buffers = 200, design(200, 4)
     told = profile_buffers(buffers, readout, horizon, normalised=True)

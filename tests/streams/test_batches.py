@@ -2,6 +2,8 @@
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -14,13 +16,13 @@ from mosha import Person, Reading, errors, noise, streams
 from mosha.streams import Batches, Decayed, Sliding
 from mosha.streams.service.checkpoint import Checkpoint
 
-KEYS = {"keys": ["a", "b"]}
+KEYS: dict[str, Any] = {"keys": ["a", "b"]}
 COUNTS = [step * 5 % 7 % 4 for step in range(40)]
 ROWS = [[1.0] * count for count in COUNTS]
 NAMES = [["a", "b", "c"][:count] for count in COUNTS]
 PEOPLE = [{"who": names, "kW": [2.5] * len(names)} for names in NAMES]
-ASKED = {"unit": Reading(), "horizon": 40}
-PERSON = {"unit": Person("who", at_most=3), "horizon": 40}
+ASKED: dict[str, Any] = {"unit": Reading(), "horizon": 40}
+PERSON: dict[str, Any] = {"unit": Person("who", at_most=3), "horizon": 40}
 STREAMS = {
     "buffers": (streams.counter(rho=0.5, mechanism="BLT", **ASKED), ROWS),
     "sliding": (streams.counter(rho=0.5, mechanism="BLT", release=Sliding(5), **ASKED), ROWS),
@@ -36,7 +38,7 @@ STREAMS = {
 }
 
 
-def answers(stream, parts, seed):
+def answers(stream: Any, parts: Any, seed: Any) -> tuple[Any, ...]:
     """What the parts (batches, or `Batches` of several) are answered, one row for each step."""
     state, rng, found = stream.init(), noise.SeededRandom(seed), []
     for part in parts:
@@ -46,15 +48,15 @@ def answers(stream, parts, seed):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_several_steps_at_once_give_the_numbers_of_single_ones(name):
+def test_several_steps_at_once_give_the_numbers_of_single_ones(name: Any) -> None:
     stream, rows = STREAMS[name]
     single, end = answers(stream, rows, 3)
-    many, last = answers(stream, [Batches(rows[:7]), rows[7], Batches(rows[8:9]), Batches(rows[9:])], 3)
+    many, last = answers(stream, [Batches(rows[:7]), rows[7], Batches(rows[8:9]), Batches(rows[9:])], 3)  # type: ignore[index]
     assert np.array_equal(single, many)
     assert repr(replace(end, tape=None)) == repr(replace(last, tape=None))
 
 
-def test_rows_that_say_their_step_are_the_rows_of_that_step():
+def test_rows_that_say_their_step_are_the_rows_of_that_step() -> None:
     stream, rows = STREAMS["buffers"]
     offsets = np.repeat(np.arange(40), COUNTS)
     order = np.random.default_rng().permutation(offsets.size)
@@ -62,14 +64,14 @@ def test_rows_that_say_their_step_are_the_rows_of_that_step():
     at = Batches.at(np.ones(outside.size), steps=outside, count=40)
     assert np.array_equal(answers(stream, rows, 5)[0], answers(stream, [at], 5)[0])
     stream, rows = STREAMS["bands"]
-    who = np.concatenate([batch["who"] for batch in rows])
+    who = np.concatenate([batch["who"] for batch in rows])  # type: ignore[attr-defined]
     columns = {"who": who, "kW": np.ones(who.size)}
     for frame in (columns, pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
         at = Batches.at(frame, steps=offsets, count=40)
         assert np.array_equal(answers(stream, rows, 5)[0], answers(stream, [at], 5)[0])
 
 
-def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch):
+def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = streams.counter(unit=Reading(), horizon=1 << 15, rho=0.5, mechanism="BLT")
     counts = np.arange(20_000) % 5
     at = Batches.at(np.ones(counts.sum()), steps=np.repeat(np.arange(20_000), counts), count=20_000)
@@ -80,16 +82,16 @@ def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch)
     assert np.array_equal(quick[:300], answers(stream, first, 9)[0])
 
 
-def book(folder):
+def book(folder: Any) -> Any:
     return mosha.Ledger(folder / "book.db").account("door", unit=Reading(), rho=1)
 
 
-def serving(folder, stream=None):
+def serving(folder: Any, stream: Any = None) -> Any:
     stream = streams.counter(unit=Reading(), horizon=20, rho=0.5, mechanism="BLT") if stream is None else stream
     return streams.serve(book(folder), stream, name="door", state=folder / "door.state")
 
 
-def test_a_service_publishes_the_same_in_chunks_and_pays_once(tmp_path, monkeypatch):
+def test_a_service_publishes_the_same_in_chunks_and_pays_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = noise.KeyedRandom  # both services, and each process of them, are given one noise here
     monkeypatch.setattr("mosha.streams.service.serving.KeyedRandom", lambda _, *context: drawn(b"k" * 32, *context))
     one, other = tmp_path / "one", tmp_path / "other"
@@ -119,7 +121,7 @@ def test_a_service_publishes_the_same_in_chunks_and_pays_once(tmp_path, monkeypa
     assert book(other).spent == pytest.approx(0.5)
 
 
-def test_a_chunk_is_answered_again_for_the_same_rows_only(tmp_path):
+def test_a_chunk_is_answered_again_for_the_same_rows_only(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
         given = service.steps(ROWS[:4])
         assert np.array_equal(service.steps(ROWS[:4], number=1).value, given.value)
@@ -144,10 +146,12 @@ def test_a_chunk_is_answered_again_for_the_same_rows_only(tmp_path):
             service.steps(Batches.at(column + 1, steps=offsets, count=2), number=5)
 
 
-def test_a_chunk_that_was_written_and_never_noted_is_noted_later(tmp_path, monkeypatch):
+def test_a_chunk_that_was_written_and_never_noted_is_noted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     saved = Checkpoint.save
 
-    def save_and_die(self, content):
+    def save_and_die(self: Any, content: Any) -> NoReturn:
         saved(self, content)
         raise KeyboardInterrupt
 
@@ -161,7 +165,7 @@ def test_a_chunk_that_was_written_and_never_noted_is_noted_later(tmp_path, monke
         assert service.step([1]).step == 7
 
 
-def test_a_run_counts_the_steps_of_a_chunk_and_refuses_more_than_are_left(tmp_path):
+def test_a_run_counts_the_steps_of_a_chunk_and_refuses_more_than_are_left(tmp_path: Path) -> None:
     with book(tmp_path).open(streams.counter(unit=Reading(), horizon=20, rho=0.5)) as run:
         assert run.step(Batches(ROWS[:15])).value.shape == (15,)
         assert run.remaining == 5
@@ -174,7 +178,7 @@ def test_a_run_counts_the_steps_of_a_chunk_and_refuses_more_than_are_left(tmp_pa
             run.step([1])
 
 
-def test_what_waits_for_each_answer_takes_one_step_at_a_time(tmp_path):
+def test_what_waits_for_each_answer_takes_one_step_at_a_time(tmp_path: Path) -> None:
     bell = streams.alarm(unit=Reading(), threshold=5, alarms=1, horizon=9, rho=0.5)
     with serving(tmp_path, bell) as service:
         with pytest.raises(errors.InvalidParameter):
@@ -199,6 +203,6 @@ def test_what_waits_for_each_answer_takes_one_step_at_a_time(tmp_path):
         lambda: Batches.at({"a": [1], "b": [1, 2]}, steps=[0], count=1),
     ],
 )
-def test_what_is_no_row_of_batches_is_refused(make):
+def test_what_is_no_row_of_batches_is_refused(make: Any) -> None:
     with pytest.raises(errors.MoshaError):
         make()

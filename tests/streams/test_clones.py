@@ -5,6 +5,8 @@ of what they publish would be the difference of their data, exactly.
 """
 
 import shutil
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ EVENT, WINDOW = mosha.Reading(), mosha.Window("who", 4)
 HORIZON = 64
 
 
-def event(**options):
+def event(**options: Any) -> Any:
     return counter(unit=EVENT, horizon=HORIZON, **options)
 
 
@@ -37,10 +39,10 @@ MEASUREMENTS = {
 }
 
 
-def cloned(tmp_path, make, unit=EVENT, steps=3, rows=(1,) * 10):
+def cloned(tmp_path: Path, make: Any, unit: Any = EVENT, steps: int = 3, rows: Any = (1,) * 10) -> tuple[Any, ...]:
     """Two folders with one history of some steps, and what serves each."""
 
-    def serving(folder, **options):
+    def serving(folder: Any, **options: Any) -> Any:
         account = mosha.Ledger(str(folder / "book.db")).account("door", unit=unit, rho=9.0)
         return serve(account, make(), name="door", state=folder / "state", **options)
 
@@ -54,7 +56,7 @@ def cloned(tmp_path, make, unit=EVENT, steps=3, rows=(1,) * 10):
 
 
 @pytest.mark.parametrize("make", MEASUREMENTS.values(), ids=MEASUREMENTS)
-def test_a_clone_has_noise_of_its_own_from_its_first_step_on(tmp_path, make):
+def test_a_clone_has_noise_of_its_own_from_its_first_step_on(tmp_path: Path, make: Any) -> None:
     one, other = cloned(tmp_path, make, rows=["a"] * 10 if make is MEASUREMENTS["several keys"] else [1] * 10)
     with one() as first, other() as second:
         rows = ["a", "b"] if make is MEASUREMENTS["several keys"] else [1, 1]
@@ -65,7 +67,7 @@ def test_a_clone_has_noise_of_its_own_from_its_first_step_on(tmp_path, make):
     assert len({difference.tobytes() for difference in differences}) > 2
 
 
-def test_the_difference_of_two_clones_does_not_show_one_event(tmp_path):
+def test_the_difference_of_two_clones_does_not_show_one_event(tmp_path: Path) -> None:
     one, other = cloned(tmp_path, MEASUREMENTS["the planner's choice"])
     with one() as first, other() as second:
         shown = [first.step([1] * (50 + extra)).value - second.step([1] * 50).value for extra in (0, 1, 0, 1)]
@@ -73,14 +75,14 @@ def test_the_difference_of_two_clones_does_not_show_one_event(tmp_path):
     assert not np.allclose(np.diff([0, *shown]), [0, 1, -1, 1], atol=1e-3)
 
 
-def test_alarms_and_adaptive_windows_draw_anew_too(tmp_path):
+def test_alarms_and_adaptive_windows_draw_anew_too(tmp_path: Path) -> None:
     """Answers of an alarm say little: what is looked at is where their noise comes from."""
     seen = []
 
     class Watched:
         secure = True
 
-        def bytes(self, n):
+        def bytes(self, n: Any) -> Any:
             seen.append(n)
             return noise.secure().bytes(n)
 
@@ -91,8 +93,8 @@ def test_alarms_and_adaptive_windows_draw_anew_too(tmp_path):
         assert seen
 
 
-def test_a_copy_of_a_tree_is_refused_until_somebody_says_that_it_was_moved(tmp_path):
-    def make():
+def test_a_copy_of_a_tree_is_refused_until_somebody_says_that_it_was_moved(tmp_path: Path) -> None:
+    def make() -> Any:
         return event(epsilon=1.0)
 
     assert isinstance(make().plan.mechanism, SignedTree)
@@ -109,7 +111,7 @@ def test_a_copy_of_a_tree_is_refused_until_somebody_says_that_it_was_moved(tmp_p
 
 @pytest.mark.parametrize("horizon", [500, 1 << 20])
 @pytest.mark.parametrize("stops", [[1], [63, 64, 65], [200, 201, 300]])
-def test_a_stream_that_is_taken_up_again_goes_on_with_the_past_of_its_noise(horizon, stops):
+def test_a_stream_that_is_taken_up_again_goes_on_with_the_past_of_its_noise(horizon: Any, stops: Any) -> None:
     """The noise of all processes together is lifted as if one had drawn it: nothing is forgotten, nothing added."""
     plan = counter(unit=EVENT, horizon=horizon, rho=0.5, mechanism="BLT").plan
     state, lifted, drawn, start = plan.mechanism.start(1), [], [], 0
@@ -126,7 +128,7 @@ def test_a_stream_that_is_taken_up_again_goes_on_with_the_past_of_its_noise(hori
     assert state.total == total
 
 
-def test_a_state_of_the_last_version_is_taken_up(tmp_path, monkeypatch):
+def test_a_state_of_the_last_version_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its noise was a function of the key: that of the past is made again once, and the rest is drawn anew."""
     from mosha.streams.service import serving as module
 
@@ -137,12 +139,14 @@ def test_a_state_of_the_last_version_is_taken_up(tmp_path, monkeypatch):
         exact = durable.measurement.plan.mechanism._lifting._lift_exactly(block[:5, 0], 0, [0] * 7)[0]
         assert durable.state.inner.noise == exact[-1]
 
-    saved = module.Checkpoint.save
+    saved = module.Checkpoint.save  # type: ignore[attr-defined]
     monkeypatch.setattr(
-        module.Checkpoint, "save", lambda self, content: saved(self, {k: v for k, v in content.items() if k != "seed"})
+        module.Checkpoint,  # type: ignore[attr-defined]
+        "save",
+        lambda self, content: saved(self, {k: v for k, v in content.items() if k != "seed"}),
     )
     with one() as old:
-        attach = lambda state, plan, rng: module.replace(state, tape=new_tape(plan, old_source))
+        attach = lambda state, plan, rng: module.replace(state, tape=new_tape(plan, old_source))  # type: ignore[attr-defined, has-type]
         monkeypatch.setattr(old._durable, "_attach_tape", attach)
         old_source = lambda block: noise.KeyedRandom(
             old._durable._checkpoint.noise_key, old._durable.charter, old._durable.payment, "block", block
@@ -156,11 +160,11 @@ def test_a_state_of_the_last_version_is_taken_up(tmp_path, monkeypatch):
         assert new.taken == 7
 
 
-def test_federated_rounds_mark_fresh_noise_in_a_clone():
+def test_federated_rounds_mark_fresh_noise_in_a_clone() -> None:
     class Sums:
         width = 3
 
-    one, other = (CorrelatedRounds(Sums(), 4, 1000, b"s" * 32) for _ in range(2))
+    one, other = (CorrelatedRounds(Sums(), 4, 1000, b"s" * 32) for _ in range(2))  # type: ignore[arg-type]
     first, second = one._noise(noise.secure()), other._noise(noise.secure())
     assert first[1]["mark"] != second[1]["mark"]
     assert not np.array_equal(first[0], second[0])  # equal with a chance below 1e-9

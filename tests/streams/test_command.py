@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from mosha.cli.application import run
 
 
 @pytest.fixture
-def readings(tmp_path):
+def readings(tmp_path: Path) -> Any:
     rows = "".join(f"2026-01-01T00:{m:02d}:30,{m % 7},{m}\n" for m in range(60))
     file = tmp_path / "readings.csv"
     file.write_text("t,id,kw\n" + rows)
@@ -22,11 +24,11 @@ RUN = "import sys; from mosha.cli.application import run; sys.exit(run())"
 COMMON = ("--time", "t", "--every", "15min", "--start", "2026-01-01")
 
 
-def lines(capsys):
+def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_file_is_published_for_the_whole_horizon(readings, capsys):
+def test_a_file_is_published_for_the_whole_horizon(readings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["stream", "count", str(readings), *COMMON, "--person", "id", "--epsilon", "1e3", "--horizon", "6"])
     told = lines(capsys)
     assert code == 0
@@ -35,7 +37,7 @@ def test_a_file_is_published_for_the_whole_horizon(readings, capsys):
     assert all(line["error"] > 0 for line in told)
 
 
-def test_a_stream_goes_on_where_it_stopped(readings, capsys):
+def test_a_stream_goes_on_where_it_stopped(readings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     ask = [
         "stream",
         "sum",
@@ -57,14 +59,16 @@ def test_a_stream_goes_on_where_it_stopped(readings, capsys):
     assert [line["step"] for line in lines(capsys)] == [3, 4]
 
 
-def test_another_start_for_the_same_stream_is_refused(readings, capsys):
+def test_another_start_for_the_same_stream_is_refused(readings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     ask = ["stream", "count", str(readings), "--time", "t", "--every", "15min", "--epsilon", "1", "--horizon", "4"]
     assert run([*ask, "--start", "2026-01-01", "--until", "2026-01-01T00:15"]) == 0
     assert run([*ask, "--start", "2026-01-02"]) == 1
     assert "--start" in capsys.readouterr().err
 
 
-def test_lines_that_were_published_and_not_shown_are_shown_later(readings, capsys):
+def test_lines_that_were_published_and_not_shown_are_shown_later(
+    readings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     ask = ["stream", "count", str(readings), *COMMON, "--epsilon", "1", "--horizon", "4"]
     assert run(ask) == 0
     told = lines(capsys)
@@ -76,7 +80,9 @@ def test_lines_that_were_published_and_not_shown_are_shown_later(readings, capsy
     assert run(ask) == 1
 
 
-def test_a_stream_that_is_over_says_that_nothing_was_paid_now(readings, capsys):
+def test_a_stream_that_is_over_says_that_nothing_was_paid_now(
+    readings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     ask = ["stream", "count", str(readings), *COMMON, "--epsilon", "1", "--horizon", "4"]
     assert run([*ask, "--until", "2026-01-01T00:15"]) == 0
     assert "paid epsilon" in capsys.readouterr().err
@@ -88,14 +94,14 @@ def test_a_stream_that_is_over_says_that_nothing_was_paid_now(readings, capsys):
     assert told.out == ""
 
 
-def test_a_wrong_range_is_told_as_an_option(readings, capsys):
+def test_a_wrong_range_is_told_as_an_option(readings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     ask = ["--column", "kw", "--between", "3", "1", "--epsilon", "1", "--horizon", "4"]
     assert run(["stream", "sum", str(readings), *COMMON, *ask]) == 1
     err = capsys.readouterr().err
     assert not re.search(r"(?<!--)\bbetween\b", err)
 
 
-def test_a_growing_file_is_followed_from_now_on(tmp_path):
+def test_a_growing_file_is_followed_from_now_on(tmp_path: Path) -> None:
     """The command as it stands in the documentation, with shorter steps: no start is said."""
     (tmp_path / "readings.csv").write_text("t,id\n2001-01-01,7\n")
     command = [sys.executable, "-c", RUN, "stream", "count", "readings.csv", "--time", "t", "--person", "id"]
@@ -104,13 +110,13 @@ def test_a_growing_file_is_followed_from_now_on(tmp_path):
     assert [json.loads(line)["step"] for line in done.stdout.splitlines()] == [1, 2]
 
 
-def test_alarms_are_told(readings, capsys):
+def test_alarms_are_told(readings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     ask = ["--threshold", "10", "--alarms", "4", "--epsilon", "1e4", "--until", "2026-01-01T01:15"]
     assert run(["stream", "alarm", str(readings), *COMMON, *ask]) == 0  # all alarms were given
     assert [line["alarm"] for line in lines(capsys)] == [True] * 4
 
 
-def test_a_pipe_is_followed_by_the_clock(tmp_path):
+def test_a_pipe_is_followed_by_the_clock(tmp_path: Path) -> None:
     command = [sys.executable, "-c", RUN, "stream", "count", "-", "--time", "t", "--every", "1s", "--start", "now"]
     command += ["--epsilon", "1", "--horizon", "2", "--follow", "--plot"]
     done = subprocess.run(command, input="t\n", capture_output=True, text=True, check=True, cwd=tmp_path, timeout=100)
@@ -146,7 +152,9 @@ def test_a_pipe_is_followed_by_the_clock(tmp_path):
         ((*COMMON, "--epsilon", "1", "--horizon", "4", "--state", "/no/such/folder/state"), "/no/such/folder"),
     ],
 )
-def test_what_makes_no_sense_is_one_line_on_standard_error(readings, capsys, wrong, said):
+def test_what_makes_no_sense_is_one_line_on_standard_error(
+    readings: Any, capsys: pytest.CaptureFixture[str], wrong: Any, said: str
+) -> None:
     assert run(["stream", "count", str(readings), *wrong]) != 0
     err = capsys.readouterr().err
     assert said in err

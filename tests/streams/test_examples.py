@@ -3,6 +3,7 @@
 import importlib.util
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,20 +12,20 @@ DATA = Path(os.environ.get("MOSHA_DATA", ROOT.parent / "shared" / "data")) / "st
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real series are not here: set MOSHA_DATA")
 
 
-def example(name):
+def example(name: Any) -> Any:
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_two_months_of_household_power(tmp_path):
+def test_two_months_of_household_power(tmp_path: Path) -> None:
     picture = tmp_path / "power.png"
     assert example("streams_power").main(str(picture), days=60) < 1.5  # 1e-9: about 0.2, six times less
     assert picture.stat().st_size > 1000
 
 
-def test_the_marathon_is_told_by_an_alarm(tmp_path):
+def test_the_marathon_is_told_by_an_alarm(tmp_path: Path) -> None:
     """Scales of noise are below 20 and the rides 5,700 above the threshold: missed less often than 1e-100."""
     picture = tmp_path / "taxi.png"
     given = example("streams_taxi").main(str(picture), first="2014-11-01", last="2014-11-03")
@@ -32,7 +33,7 @@ def test_the_marathon_is_told_by_an_alarm(tmp_path):
     assert picture.stat().st_size > 1000
 
 
-def test_visitors_of_a_web_site(tmp_path):
+def test_visitors_of_a_web_site(tmp_path: Path) -> None:
     """4 of the hours of a client count, so the published value lies below the truth by what was left out."""
     picture = tmp_path / "web.png"
     module = example("streams_weblog")
@@ -48,5 +49,5 @@ def test_visitors_of_a_web_site(tmp_path):
     assert picture.stat().st_size > 1000
 
 
-def test_a_day_of_bikes():
+def test_a_day_of_bikes() -> None:
     assert example("streams_bikes").main(hours=48) < 400  # 1e-9: the deviation is below 50

@@ -4,6 +4,7 @@ import csv
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,19 +20,19 @@ from mosha.streams.readout import Instant, Running
 ROWS = list(csv.DictReader((Path(__file__).parent / "golden.csv").read_text(encoding="utf-8").splitlines()))
 
 
-def rows(area, start):
+def rows(area: Any, start: Any) -> list[Any]:
     return [row for row in ROWS if row["area"] == area and row["name"].startswith(start)]
 
 
-def horizon_of(row):
+def horizon_of(row: Any) -> int:
     return int(re.search(r"T=(\d+)", row["params"])[1])
 
 
-def close(found, row, tolerance):
+def close(found: Any, row: Any, tolerance: Any) -> None:
     assert found == pytest.approx(float(row["value"]), rel=tolerance), row
 
 
-def test_the_sensitivity_of_a_sequence_is_derived_from_the_unit():
+def test_the_sensitivity_of_a_sequence_is_derived_from_the_unit() -> None:
     seen = 0
     for row in rows("sens", ""):
         horizon = horizon_of(row)
@@ -45,7 +46,7 @@ def test_the_sensitivity_of_a_sequence_is_derived_from_the_unit():
     assert seen > 20
 
 
-def test_signed_trees_have_the_known_errors_and_the_planner_finds_the_best_base():
+def test_signed_trees_have_the_known_errors_and_the_planner_finds_the_best_base() -> None:
     for row in rows("cc", "k-ary"):
         base, levels = map(int, re.search(r"k=(\d+) h=(\d+)", row["name"]).groups())
         horizon = horizon_of(row)
@@ -56,7 +57,7 @@ def test_signed_trees_have_the_known_errors_and_the_planner_finds_the_best_base(
 
 
 @pytest.mark.parametrize(("start", "deviation"), [("binary", binary_deviation), ("honaker", honaker_deviation)])
-def test_binary_trees_are_as_bad_as_they_are_known_to_be(start, deviation):
+def test_binary_trees_are_as_bad_as_they_are_known_to_be(start: str, deviation: Any) -> None:
     for row in rows("cc", start):
         horizon, levels = horizon_of(row), int(re.search(r"L=(\d+)", row["name"])[1])
         if horizon > 1 << 16:
@@ -66,7 +67,7 @@ def test_binary_trees_are_as_bad_as_they_are_known_to_be(start, deviation):
         close(found * (levels * math.sqrt(2) if "pure" in row["params"] else math.sqrt(levels)), row, 1e-9)
 
 
-def test_designed_buffers_reach_the_known_optimum():
+def test_designed_buffers_reach_the_known_optimum() -> None:
     for row in rows("cc", "BLT"):
         buffers, horizon = int(re.search(r"k=(\d)", row["name"])[1]), horizon_of(row)
         if "opt=max" in row["name"] and row["quantity"] == "max_std" and buffers <= 6 and horizon <= 1 << 16:
@@ -75,7 +76,7 @@ def test_designed_buffers_reach_the_known_optimum():
             assert found <= float(row["value"]) * 1.001, row
 
 
-def test_normalised_buffers_have_the_known_errors_close_to_the_lower_bound():
+def test_normalised_buffers_have_the_known_errors_close_to_the_lower_bound() -> None:
     for row in rows("cc", "column-normalised BLT"):
         buffers, horizon = int(re.search(r"k=(\d)", row["name"])[1]), horizon_of(row)
         found = curve(design(horizon, buffers), horizon, normalised=True)
@@ -85,7 +86,7 @@ def test_normalised_buffers_have_the_known_errors_close_to_the_lower_bound():
     assert curve(design(1024, 6), 1024, normalised=True).root_mean_square / lower_bound(1024) <= 1.03
 
 
-def test_the_square_root_has_the_known_norm():
+def test_the_square_root_has_the_known_norm() -> None:
     for row in rows("cc", "sqrt-toeplitz"):
         if row["quantity"] == "max_std" and horizon_of(row) <= 1 << 20:
             coefficients = root_coefficients(horizon_of(row))

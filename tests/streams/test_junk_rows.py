@@ -1,6 +1,8 @@
 """Rows of a chunk are read one by one, as those of a step: junk in one changes nothing about the others."""
 
 import math
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -16,10 +18,10 @@ from mosha.streams.planner import best
 class Raises:
     """A row that breaks whatever looks at it."""
 
-    def __getattribute__(self, name):
+    def __getattribute__(self, name: Any) -> NoReturn:
         raise RuntimeError("secret")
 
-    def _raise(self, *given):
+    def _raise(self, *given: Any) -> NoReturn:
         raise RuntimeError("secret")
 
     __float__ = __int__ = __index__ = __iter__ = __len__ = __eq__ = __repr__ = __str__ = _raise
@@ -40,13 +42,13 @@ STREAMS = {
 }
 
 
-def rows(values):
+def rows(values: Any) -> dict[str, Any]:
     return {"v": values, "w": [1.5] * len(values)}
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_chunk_of_junk_is_the_single_steps_of_junk(name):
-    plan, memory, single = STREAMS[name].plan, {}, []
+def test_a_chunk_of_junk_is_the_single_steps_of_junk(name: Any) -> None:
+    plan, memory, single = STREAMS[name].plan, {}, []  # type: ignore[var-annotated]
     for step in range(3):
         batch = rows([value for value, at in zip(VALUES, STEPS, strict=True) if at == step])
         exact, memory = exact_step(plan.statistic, plan.presence, batch, step, memory)
@@ -58,7 +60,7 @@ def test_a_chunk_of_junk_is_the_single_steps_of_junk(name):
 
 
 @pytest.mark.parametrize("which", range(len(JUNK)))
-def test_one_row_of_junk_changes_no_other_row(which):
+def test_one_row_of_junk_changes_no_other_row(which: Any) -> None:
     plan = STREAMS["histogram"].plan
     clean = Batches.at([1] * 50 + [2] * 7, steps=[0] * 57, count=1)
     dirty = Batches.at([1] * 50 + [2] * 7 + [JUNK[which]], steps=[0] * 58, count=1)
@@ -66,7 +68,7 @@ def test_one_row_of_junk_changes_no_other_row(which):
     assert np.abs(after - before).sum() <= 1
 
 
-def test_what_is_no_step_is_left_out_row_by_row():
+def test_what_is_no_step_is_left_out_row_by_row() -> None:
     junk = [value for value in JUNK if type(value) not in (bool, bytes)]  # which are numbers, written otherwise
     steps = [0, 1, 1.0, 0.5, -1, 3, *junk, 2]
     chunk = Batches.at(list(range(len(steps))), steps=steps, count=3)
@@ -75,7 +77,7 @@ def test_what_is_no_step_is_left_out_row_by_row():
     assert missing.per_step().tolist() == [1, 1]
 
 
-def test_junk_is_answered_paid_for_and_told_to_nobody(tmp_path):
+def test_junk_is_answered_paid_for_and_told_to_nobody(tmp_path: Path) -> None:
     account = mosha.Ledger(tmp_path / "book.db").account("door", unit=Reading(), rho=1)
     with account.open(STREAMS["sum"]) as run:
         assert run.step(Batches.at(rows(VALUES), steps=STEPS, count=2)).value.shape == (2,)
@@ -85,7 +87,7 @@ def test_junk_is_answered_paid_for_and_told_to_nobody(tmp_path):
         assert service.step(rows(VALUES)).step == 3
 
 
-def test_a_chunk_counts_what_was_asked_for():
+def test_a_chunk_counts_what_was_asked_for() -> None:
     stream, data = STREAMS["within"], {"v": np.arange(10.0)}
     chunk = Batches.at(data, steps=np.zeros(10, int), count=1)
     exact, _ = exact_steps(stream.plan.statistic, stream.plan.presence, chunk, 0, {})
@@ -95,12 +97,12 @@ def test_a_chunk_counts_what_was_asked_for():
         stream.step(stream.init(), other, None, noise.SeededRandom(1))
 
 
-def test_how_many_steps_there_are_is_what_was_given(tmp_path):
+def test_how_many_steps_there_are_is_what_was_given(tmp_path: Path) -> None:
     chunk = Batches([[1]] * 3)
     with pytest.raises(AttributeError):
-        chunk.count = 1
+        chunk.count = 1  # type: ignore[misc]
     with pytest.raises(AttributeError):
-        chunk.anything = 1
+        chunk.anything = 1  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
         type("Fewer", (Batches,), {"count": 1})
     account = mosha.Ledger(tmp_path / "book.db").account("door", unit=Reading(), rho=1)

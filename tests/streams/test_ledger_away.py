@@ -1,6 +1,8 @@
 """What a service does when the ledger is away, a step broke, or its state is of another day."""
 
 import shutil
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -15,27 +17,27 @@ class Breaks:
     """A batch whose driver dies."""
 
     @property
-    def columns(self):
+    def columns(self) -> NoReturn:
         raise RuntimeError("secret")
 
 
 @pytest.fixture
-def account(tmp_path):
+def account(tmp_path: Path) -> Any:
     return mosha.Ledger(tmp_path / "book.db").account("door", unit=Reading(), rho=9)
 
 
-def made(horizon=5):
+def made(horizon: Any = 5) -> Any:
     return streams.counter(unit=Reading(), horizon=horizon, rho=0.5)
 
 
-def serving(account, folder, state="s"):
+def serving(account: Any, folder: Any, state: str = "s") -> Any:
     return streams.serve(account, made(), name="door", state=folder / state)
 
 
-def away(run, monkeypatch, action):
+def away(run: Any, monkeypatch: pytest.MonkeyPatch, action: Any) -> None:
     """Do something while answers cannot be noted."""
 
-    def unavailable(self):
+    def unavailable(self: Any) -> NoReturn:
         raise errors.LedgerUnavailable("the disk is full")
 
     with monkeypatch.context() as patch:
@@ -45,7 +47,9 @@ def away(run, monkeypatch, action):
 
 
 @pytest.mark.parametrize("last", [[1, 1], Batches([[1], [1], [1]])], ids=["a step", "a chunk"])
-def test_the_last_answer_of_a_run_waits_until_it_is_noted(account, monkeypatch, last):
+def test_the_last_answer_of_a_run_waits_until_it_is_noted(
+    account: Any, monkeypatch: pytest.MonkeyPatch, last: Any
+) -> None:
     run = account.open(made(3))
     for _ in range(0 if isinstance(last, Batches) else 2):
         run.step([1])
@@ -57,7 +61,9 @@ def test_the_last_answer_of_a_run_waits_until_it_is_noted(account, monkeypatch, 
 
 
 @pytest.mark.parametrize("number", [None, 2])
-def test_the_answer_of_a_step_that_was_not_noted_is_given_as_that_step(account, tmp_path, monkeypatch, number):
+def test_the_answer_of_a_step_that_was_not_noted_is_given_as_that_step(
+    account: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: Any
+) -> None:
     with serving(account, tmp_path) as service:
         first = service.step([1] * 5)
         away(service._run, monkeypatch, lambda: service.step([1] * 700))
@@ -72,7 +78,9 @@ def test_the_answer_of_a_step_that_was_not_noted_is_given_as_that_step(account, 
 
 
 @pytest.mark.parametrize("number", [None, 4])
-def test_other_data_after_it_are_the_next_step(account, tmp_path, monkeypatch, number):
+def test_other_data_after_it_are_the_next_step(
+    account: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: Any
+) -> None:
     with serving(account, tmp_path) as service:
         service.step([1])
         away(service._run, monkeypatch, lambda: service.steps([[1], [1, 1]]))
@@ -82,7 +90,7 @@ def test_other_data_after_it_are_the_next_step(account, tmp_path, monkeypatch, n
         assert (service.taken, service.remaining) == (4, 1)
 
 
-def test_a_step_that_broke_does_not_end_a_service(account, tmp_path):
+def test_a_step_that_broke_does_not_end_a_service(account: Any, tmp_path: Path) -> None:
     with serving(account, tmp_path) as service:
         service.step([1])
         with pytest.raises(errors.StepFailed):
@@ -97,12 +105,12 @@ def test_a_step_that_broke_does_not_end_a_service(account, tmp_path):
             service.step([1])
 
 
-def copied(folder, name):
+def copied(folder: Any, name: Any) -> None:
     for end in ("", ".key"):
         shutil.copy(folder / f"s{end}", folder / f"{name}{end}")
 
 
-def test_an_old_copy_disturbs_nobody_however_often_it_tries(account, tmp_path):
+def test_an_old_copy_disturbs_nobody_however_often_it_tries(account: Any, tmp_path: Path) -> None:
     with serving(account, tmp_path) as service:
         service.step([1])
         copied(tmp_path, "old")
@@ -116,7 +124,9 @@ def test_an_old_copy_disturbs_nobody_however_often_it_tries(account, tmp_path):
         assert service.step([1]).step == 4
 
 
-def test_two_copies_with_two_answers_for_one_step_are_told_apart(account, tmp_path, monkeypatch):
+def test_two_copies_with_two_answers_for_one_step_are_told_apart(
+    account: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     serving(account, tmp_path).close()
     copied(tmp_path, "other")
     with serving(account, tmp_path, "other") as other:
@@ -127,7 +137,7 @@ def test_two_copies_with_two_answers_for_one_step_are_told_apart(account, tmp_pa
         serving(account, tmp_path, "other")
 
 
-def rewritten(folder, change):
+def rewritten(folder: Any, change: Any) -> None:
     checkpoint = Checkpoint(folder / "s", "door")
     content = checkpoint.load()
     change(content)
@@ -135,7 +145,7 @@ def rewritten(folder, change):
     checkpoint.close()
 
 
-def test_a_state_from_before_chunks_goes_on(account, tmp_path):
+def test_a_state_from_before_chunks_goes_on(account: Any, tmp_path: Path) -> None:
     with serving(account, tmp_path) as service:
         service.step([1])
         value = service.step([1, 1]).value
@@ -146,14 +156,14 @@ def test_a_state_from_before_chunks_goes_on(account, tmp_path):
         assert service.step([1]).step == 3
 
 
-def test_a_state_that_lacks_something_is_refused(account, tmp_path):
+def test_a_state_that_lacks_something_is_refused(account: Any, tmp_path: Path) -> None:
     serving(account, tmp_path).close()
     rewritten(tmp_path, lambda content: content.pop("digest"))
     with pytest.raises(errors.StateRefused, match="another version"):
         serving(account, tmp_path)
 
 
-def test_a_chunk_is_held_to_the_steps_that_broken_ones_left(account):
+def test_a_chunk_is_held_to_the_steps_that_broken_ones_left(account: Any) -> None:
     run = account.open(made())
     for _ in range(4):
         account.lift()

@@ -1,6 +1,7 @@
 """Lifted noise by the block is what single steps give, looks at the past alone, and keeps its bound for any noise."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from mosha.streams.stream import new_tape
 PLANS = [counter(unit=Reading(), horizon=horizon, rho=0.5).plan for horizon in (500, 1 << 20, 1 << 32)]
 
 
-def lifting(horizon, buffers):
+def lifting(horizon: Any, buffers: Any) -> Any:
     return Lifting(*LiftedToeplitz(design(horizon, buffers), horizon, 1, 1 << 20)._coefficients)
 
 
@@ -24,18 +25,18 @@ LIFTINGS = [lifting(300, 2), lifting(1 << 20, 7), lifting(1 << 32, 7), lifting(1
 LEVELS = {"small": 1 << 10, "usual": 1 << 30, "nearly too large": LIMIT, "too large": LIMIT << 6}
 
 
-def drawn(level, steps=4 * SPAN, width=1):
+def drawn(level: Any, steps: Any = 4 * SPAN, width: Any = 1) -> Any:
     return np.random.default_rng().integers(1 - level, level, (steps, width))
 
 
-def exactly(lift, column, total=0, buffers=None):
+def exactly(lift: Any, column: Any, total: Any = 0, buffers: Any = None) -> Any:
     count = len(lift._betas)
     return lift._lift_exactly(column, total, list(buffers or [0] * count))
 
 
 @pytest.mark.parametrize("lift", LIFTINGS)
 @pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
-def test_both_roads_agree_to_one_step_for_noise_of_any_size(lift, level):
+def test_both_roads_agree_to_one_step_for_noise_of_any_size(lift: Any, level: Any) -> None:
     z = drawn(level)
     lifted, total, buffers = lift.block(z, 0, (0,) * len(lift._betas))
     exact, exact_total, exact_buffers = exactly(lift, z[:, 0])
@@ -47,7 +48,7 @@ def test_both_roads_agree_to_one_step_for_noise_of_any_size(lift, level):
 @pytest.mark.parametrize("lift", LIFTINGS)
 @pytest.mark.parametrize("place", [0, 1, SPAN - 1, SPAN, 2 * SPAN + 7])
 @pytest.mark.parametrize("sudden", [5, LIMIT - 1, -LIMIT, 1 << 70], ids=["5", "limit - 1", "-limit", "2**70"])
-def test_later_noise_changes_no_earlier_step(lift, place, sudden):
+def test_later_noise_changes_no_earlier_step(lift: Any, place: Any, sudden: Any) -> None:
     """Were it not so, the noise would not be explained step by step, and the proof would fail."""
     z = drawn(1 << 30).astype(object)
     changed = z.copy()
@@ -61,7 +62,7 @@ def test_later_noise_changes_no_earlier_step(lift, place, sudden):
 
 
 @pytest.mark.parametrize("lift", LIFTINGS)
-def test_a_past_that_is_too_large_takes_the_exact_road_at_once(lift):
+def test_a_past_that_is_too_large_takes_the_exact_road_at_once(lift: Any) -> None:
     past = tuple((3 + i) << 120 for i in range(len(lift._betas)))
     z = drawn(1 << 30)
     lifted, _, buffers = lift.block(z, 7, past)
@@ -70,7 +71,7 @@ def test_a_past_that_is_too_large_takes_the_exact_road_at_once(lift):
     assert list(buffers) == ends
 
 
-def test_a_coordinate_is_lifted_by_itself():
+def test_a_coordinate_is_lifted_by_itself() -> None:
     lift, z = LIFTINGS[1], drawn(1 << 30, width=3).astype(object)
     z[70, 1] = 1 << 80
     zeros = np.zeros(3, object)
@@ -82,7 +83,7 @@ def test_a_coordinate_is_lifted_by_itself():
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: str(plan.horizon))
-def test_chunks_give_the_very_numbers_that_steps_give(plan):
+def test_chunks_give_the_very_numbers_that_steps_give(plan: Any) -> None:
     seeds = [noise.KeyedRandom(b"k" * 32, "chunks", block) for block in range(4)]
     again = [noise.KeyedRandom(b"k" * 32, "chunks", block) for block in range(4)]
     data = np.random.default_rng().integers(-3, 1 << 20, min(plan.horizon, 9000))
@@ -99,14 +100,14 @@ def test_chunks_give_the_very_numbers_that_steps_give(plan):
     assert moving == state
 
 
-def test_wide_streams_draw_fewer_steps_ahead():
+def test_wide_streams_draw_fewer_steps_ahead() -> None:
     plan = histogram(unit=Reading(), horizon=1 << 20, keys=range(50), rho=0.5).plan
     assert new_tape(plan, lambda _: noise.secure()).size == 320
 
 
 @pytest.mark.parametrize("size", [2**33, 2**40 - 1, 2**40 + 5])
 @pytest.mark.parametrize("width", [1, 3])
-def test_the_compiled_spans_give_the_same_whole_numbers(size, width):
+def test_the_compiled_spans_give_the_same_whole_numbers(size: Any, width: int) -> None:
     lifting, start = LIFTINGS[1], PLANS[1].mechanism.start(width)
     plainly, quickly = (start.total, start.buffers), (start.total, start.buffers)
     rng = np.random.default_rng()
@@ -118,7 +119,7 @@ def test_the_compiled_spans_give_the_same_whole_numbers(size, width):
         assert repr(plainly) == repr(quickly)
 
 
-def test_compiled_digits_are_the_number_and_round_like_it():
+def test_compiled_digits_are_the_number_and_round_like_it() -> None:
     compiled = pytest.importorskip("mosha.streams.noise.exact_toeplitz_compiled")
     for bits in (1, 20, 52, 53, 54, 55, 60, 61, 64, 100, 119, 121, 139):
         for _ in range(60):
@@ -135,7 +136,7 @@ def test_compiled_digits_are_the_number_and_round_like_it():
 
 
 @pytest.mark.parametrize("largest", [5, 1 << 30, 1 << 62])
-def test_many_series_in_64_bits_are_those_of_whole_numbers_without_end(largest):
+def test_many_series_in_64_bits_are_those_of_whole_numbers_without_end(largest: Any) -> None:
     plan = series(unit=Reading(), horizon=500, keys=range(40), key="k", between=(0, 4), column="v", rho=1).plan
     mechanism, generator = plan.mechanism, np.random.default_rng()
     assert isinstance(mechanism, LiftedToeplitz)

@@ -5,6 +5,8 @@ shifts the sequence by d can be told from nobody at rho = d' C^-1 d / 2: none ma
 """
 
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,17 +20,17 @@ from mosha.streams import Decayed, Instant, Running, Sliding
 
 STEPS, RUNS, RHO = 4, 250, 0.5
 PATTERNS = [set(steps) for most in range(1, STEPS + 1) for steps in itertools.combinations(range(STEPS), most)]
-PERSON = {"id": ["a"]}, {"id": []}
+PERSON: Any = {"id": ["a"]}, {"id": []}
 
 
-def list_patterns(most, apart=1):
+def list_patterns(most: Any, apart: Any = 1) -> list[Any]:
     """The steps in which a unit may have a row."""
     near = lambda steps: any(b - a < apart for a, b in itertools.pairwise(sorted(steps)))
     return [steps for steps in PATTERNS if len(steps) <= most and not near(steps)]
 
 
-def make_cases():
-    common = {"horizon": STEPS, "rho": RHO}
+def make_cases() -> Iterator[tuple[Any, ...]]:
+    common: dict[str, Any] = {"horizon": STEPS, "rho": RHO}
     for release in (Running(), Instant(), Sliding(3), Decayed(0.8)):
         yield streams.counter(unit=mosha.Reading(), release=release, **common), list_patterns(1), ([1], [])
     for most, apart in ((2, 1), (2, 3), (STEPS, 1)):
@@ -43,7 +45,7 @@ def make_cases():
 CASES = list(make_cases())
 
 
-def run(measurement, batches, seed):
+def run(measurement: Any, batches: Any, seed: Any) -> Any:
     rng, state, shown = noise.SeededRandom(seed), measurement.init(), []
     for batch in batches:
         value, state = measurement.step(state, batch, None, rng)
@@ -51,9 +53,9 @@ def run(measurement, batches, seed):
     return np.concatenate(shown)
 
 
-def find_greatest_shift(measurement, patterns, row, empty):
+def find_greatest_shift(measurement: Any, patterns: Any, row: Any, empty: Any) -> tuple[Any, ...]:
     """The greatest rho among the patterns, and the number of coordinates."""
-    start = np.random.SeedSequence().entropy % 2**60
+    start = np.random.SeedSequence().entropy % 2**60  # type: ignore[operator]
     silent = np.array([run(measurement, [empty] * STEPS, start + i) for i in range(RUNS)])
     inverse = np.linalg.inv(np.atleast_2d(np.cov(silent.T)))
     moved = [
@@ -63,7 +65,7 @@ def find_greatest_shift(measurement, patterns, row, empty):
     return max(float(shift @ inverse @ shift) / 2 for shift in moved), silent.shape[1]
 
 
-def find_limit(coordinates):
+def find_limit(coordinates: Any) -> Any:
     """How far above the truth an estimate may be: the truth over it is chi-square over its degrees (Wishart).
 
     False alarm: 1e-9 for all patterns of all cases together, by a union bound.
@@ -73,12 +75,12 @@ def find_limit(coordinates):
 
 
 @pytest.mark.parametrize(("measurement", "patterns", "batches"), CASES, ids=lambda case: "")
-def test_no_unit_shifts_a_sequence_further_than_was_charged(measurement, patterns, batches):
+def test_no_unit_shifts_a_sequence_further_than_was_charged(measurement: Any, patterns: Any, batches: Any) -> None:
     found, coordinates = find_greatest_shift(measurement, patterns, *batches)
     assert found <= concentrated.rho(measurement.event)[0] * find_limit(coordinates)
 
 
-def test_a_unit_that_counts_twice_is_found():
+def test_a_unit_that_counts_twice_is_found() -> None:
     """Four times the rho: the estimate is below twice the charge with a probability below 1e-9."""
     measurement, patterns, (row, empty) = CASES[1]
     twice = lambda state, data, ask, rng: measurement.step(state, [*data, *data], ask, rng)

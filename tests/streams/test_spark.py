@@ -1,12 +1,14 @@
 """Spark Structured Streaming: micro-batches become steps, and a batch that is offered again is not answered anew."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import mosha
 from mosha.streams import counter, serve, to_spark
 
 
-def test_micro_batches_of_a_real_stream_become_steps(spark_session, tmp_path):
+def test_micro_batches_of_a_real_stream_become_steps(spark_session: Any, tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.mkdir()
     for i in range(3):
@@ -14,7 +16,7 @@ def test_micro_batches_of_a_real_stream_become_steps(spark_session, tmp_path):
     person = mosha.Person("who")
     account = mosha.Ledger(str(tmp_path / "book.db")).account("spark", unit=person, rho=1e6)
     frame = spark_session.readStream.schema("who string").option("maxFilesPerTrigger", 1).json(str(source))
-    told = {}
+    told: dict[Any, Any] = {}
     with serve(account, counter(unit=person, horizon=5, rho=1e5), name="spark", state=tmp_path / "s") as service:
         publish = lambda step, release: told.setdefault(step, []).append(release.value)
         handle = to_spark(service, publish, columns=["who"])

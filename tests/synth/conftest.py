@@ -1,5 +1,8 @@
 """Servers that are shared by the tests of all engines, and small tables."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,18 +13,18 @@ from tests.spark import spark_session as spark_session  # noqa: PLC0414
 
 
 @pytest.fixture
-def account(tmp_path):
+def account(tmp_path: Path) -> Any:
     ledger = mosha.Ledger(tmp_path / "book.db")
     return ledger.account("rows", unit=mosha.Row(), epsilon=50, delta=1e-5)
 
 
 @pytest.fixture
-def people(tmp_path):
+def people(tmp_path: Path) -> Any:
     ledger = mosha.Ledger(tmp_path / "people.db")
     return ledger.account("people", unit=mosha.Person("who"), epsilon=50, delta=1e-5)
 
 
-def make_rows(count=2000):
+def make_rows(count: int = 2000) -> Any:
     """Rows in which job follows sex, and income follows both."""
     generator = np.random.default_rng()
     sex = generator.integers(0, 2, count)
@@ -38,5 +41,5 @@ def make_rows(count=2000):
 
 
 @pytest.fixture
-def rows():
+def rows() -> Any:
     return make_rows()

@@ -1,6 +1,7 @@
 """Exact tables of pairs: the same whether rows are held or added up as they come."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from tests.synth.test_synthesis import WORDS
 
 @pytest.mark.parametrize("unit", [mosha.Row(), mosha.Person("who")], ids=["rows", "persons"])
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 18])
-def test_tables_of_pairs_are_those_of_the_rows(unit, at_once, rows, monkeypatch):
+def test_tables_of_pairs_are_those_of_the_rows(
+    unit: Any, at_once: Any, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(counting, "AT_ONCE", at_once)
     question = mosha.protect(rows.slice(0, 300), unit=unit).synthesize(**WORDS)
     held, added = (count(question.relation, unit, question.columns) for count in (count_cells, count_pairs))
@@ -24,7 +27,7 @@ def test_tables_of_pairs_are_those_of_the_rows(unit, at_once, rows, monkeypatch)
         np.testing.assert_array_equal(held.marginal(some), added.marginal(some))
 
 
-def test_a_release_is_the_same_either_way(rows, monkeypatch):
+def test_a_release_is_the_same_either_way(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same noise: where tables of pairs would be too large, rows are held."""
     table = mosha.protect(rows, unit=mosha.Row())
     values = []
@@ -36,7 +39,7 @@ def test_a_release_is_the_same_either_way(rows, monkeypatch):
         np.testing.assert_array_equal(values[0][stage], values[1][stage])
 
 
-def test_an_empty_table_has_empty_pairs(rows):
+def test_an_empty_table_has_empty_pairs(rows: Any) -> None:
     question = mosha.protect(rows.slice(0, 0), unit=mosha.Row()).synthesize(**WORDS)
     found = count_pairs(question.relation, mosha.Row(), question.columns)
     assert found.marginal(()) == 0

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +22,10 @@ PAIRS = tuple(itertools.combinations(range(3), 2))
 NOISE = ResidualNoise(2.0, 1, 1 << 14, 64)
 
 
-def count(weights):
+def count(weights: Any) -> Any:
     """Pair tables of weighted rows: {(cell, cell, cell): weight}."""
 
-    def counts(pair):
+    def counts(pair: Any) -> Any:
         table = np.zeros([SIZES[c] for c in pair], np.int64)
         for row, weight in weights.items():
             table[tuple(row[c] for c in pair)] += weight
@@ -33,12 +34,12 @@ def count(weights):
     return counts
 
 
-def expect_something():
+def expect_something() -> dict[Any, Any]:
     generator = np.random.default_rng()
     return {pair: generator.integers(0, 5, [SIZES[c] for c in pair]) for pair in PAIRS}
 
 
-def measure_exactly(noise, expected, weights, monkeypatch):
+def measure_exactly(noise: Any, expected: Any, weights: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The steps without noise, in grid steps."""
     with monkeypatch.context() as patch:
         patch.setattr(measuring, "discrete_gaussian", lambda _, size, rng: np.zeros(size, np.int64))
@@ -46,7 +47,9 @@ def measure_exactly(noise, expected, weights, monkeypatch):
 
 
 @pytest.mark.parametrize("reach", [1, 5])
-def test_no_unit_moves_all_distances_together_by_more_than_the_resolution(reach, monkeypatch):
+def test_no_unit_moves_all_distances_together_by_more_than_the_resolution(
+    reach: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every way to spread one unit's weight over two rows of a small domain, beside other rows."""
     noise = ResidualNoise(2.0, reach, 1 << 14, 64)
     cells = list(itertools.product(*map(range, SIZES)))
@@ -66,7 +69,7 @@ def test_no_unit_moves_all_distances_together_by_more_than_the_resolution(reach,
     assert furthest >= 0.99 * noise.resolution  # and the bound is no looser than rounding makes it
 
 
-def test_sums_of_squares_would_move_by_more_than_was_paid_for():
+def test_sums_of_squares_would_move_by_more_than_was_paid_for() -> None:
     """The planted fault: a squared distance has no such bound."""
     table, expected = np.array([[40, 0], [0, 0]]), np.zeros((2, 2), np.int64)
     more = table + np.array([[1, 0], [0, 0]])
@@ -74,7 +77,7 @@ def test_sums_of_squares_would_move_by_more_than_was_paid_for():
     assert moved * measuring._factor(NOISE, 1) > NOISE.resolution
 
 
-def spread_of_noise(times=1.0, rounds=600):
+def spread_of_noise(times: float = 1.0, rounds: Any = 600) -> tuple[Any, ...]:
     expected, weights = expect_something(), {(0, 0, 0): 5, (1, 2, 1): 3}
     exact = [int(np.abs(count(weights)(pair) - table).sum()) for pair, table in expected.items()]
     deviation = times * distance_deviation(NOISE, len(PAIRS))
@@ -82,29 +85,29 @@ def spread_of_noise(times=1.0, rounds=600):
     return float((np.array(drawn) ** 2).sum()) / deviation**2, rounds * len(PAIRS)
 
 
-def test_the_noise_of_distances_is_what_is_said():
+def test_the_noise_of_distances_is_what_is_said() -> None:
     """False alarms: below 1e-9; a fifth more or less is found."""
     assert is_spread_right(*spread_of_noise())
     assert not is_spread_right(*spread_of_noise(1.25))
     assert not is_spread_right(*spread_of_noise(0.8))
 
 
-def test_more_pairs_than_the_resolution_can_hold_are_refused():
+def test_more_pairs_than_the_resolution_can_hold_are_refused() -> None:
     with pytest.raises(mosha.errors.InvalidParameter):
         distance_deviation(ResidualNoise(2.0, 1 << 14, 1 << 13, 64), 3)
 
 
-def walk(columns, step):
+def walk(columns: Any, step: Any) -> dict[Any, Any]:
     """Distances on a chain: the product of its steps."""
     return {(a, b): step ** (b - a) for a, b in itertools.combinations(range(columns), 2)}
 
 
-def test_a_chain_is_chosen_as_a_tree():
+def test_a_chain_is_chosen_as_a_tree() -> None:
     chosen = choose_pairs(Distances(walk(6, 0.7), 0.01), 6, is_tree=False, is_asked=False)
     assert chosen == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
 
 
-def test_pairs_that_a_tree_does_not_explain_are_chosen_too():
+def test_pairs_that_a_tree_does_not_explain_are_chosen_too() -> None:
     values = walk(6, 0.7) | {(0, 5): 0.6}
     chosen = choose_pairs(Distances(values, 0.01), 6, is_tree=False, is_asked=False)
     assert (0, 5) in chosen
@@ -112,20 +115,20 @@ def test_pairs_that_a_tree_does_not_explain_are_chosen_too():
     assert len(choose_pairs(Distances(values, 0.01), 6, is_tree=True, is_asked=False)) == 5
 
 
-def test_all_pairs_are_taken_where_a_tree_explains_too_few():
+def test_all_pairs_are_taken_where_a_tree_explains_too_few() -> None:
     everywhere = dict.fromkeys(itertools.combinations(range(12), 2), 0.5)
     chosen = choose_pairs(Distances(everywhere, 0.01), 12, is_tree=False, is_asked=False)
     assert chosen == sorted(everywhere)
 
 
-def test_nothing_is_chosen_where_noise_explains_the_distances():
+def test_nothing_is_chosen_where_noise_explains_the_distances() -> None:
     values = dict.fromkeys(walk(6, 0.7), 0.02)
     assert choose_pairs(Distances(values, 0.01), 6, is_tree=False, is_asked=False) == []
     assert len(choose_pairs(Distances(values, 0.01), 6, is_tree=False, is_asked=True)) == 12
     assert len(span_tree(values, 6)) == 5
 
 
-def test_a_tree_says_of_other_pairs_what_a_chain_of_conditionals_does():
+def test_a_tree_says_of_other_pairs_what_a_chain_of_conditionals_does() -> None:
     step = np.array([[0.8, 0.2], [0.3, 0.7]])
     first = np.array([0.6, 0.4])
     oneways = [first, first @ step, first @ step @ step, np.array([0.5, 0.5])]
@@ -139,16 +142,16 @@ def test_a_tree_says_of_other_pairs_what_a_chain_of_conditionals_does():
     assert complete_pairs([], oneways) == []
 
 
-def test_the_rule_finds_a_chain_at_a_small_budget():
+def test_the_rule_finds_a_chain_at_a_small_budget() -> None:
     """Ten columns that follow one another: too many pairs for all of them, few enough for a tree."""
     generator, columns = np.random.default_rng(), [np.random.default_rng().integers(0, 6, 6000)]
     while len(columns) < 10:
         moved = (generator.random(6000) < 0.1) * generator.integers(0, 6, 6000)
         columns.append((columns[-1] + moved) % 6)
     rows = pa.table({f"c{i}": column for i, column in enumerate(columns)})
-    words = {"keys": {f"c{i}": range(6) for i in range(10)}, "nulls": []}
+    words: dict[str, Any] = {"keys": {f"c{i}": range(6) for i in range(10)}, "nulls": []}
     methods = ["automatic", "independent"]
-    found = {one.method: one for one in mosha.synth.compare(rows, epsilon=0.25, runs=1, methods=methods, **words)}
+    found = {one.method: one for one in mosha.synth.compare(rows, epsilon=0.25, runs=1, methods=methods, **words)}  # type: ignore[arg-type]
     assert found["automatic"].chosen in {"tree", "selected pairs"}
     assert found["automatic"].mean < 0.9 * found["independent"].mean
     assert math.isfinite(found["automatic"].largest)

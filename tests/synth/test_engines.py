@@ -1,5 +1,8 @@
 """One synthetic table, the same wherever the rows live: with the same randomness, to the last bit."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +21,7 @@ WORDS = {
 }
 
 
-def leave(table):
+def leave(table: Any) -> Any:
     """What leaves the private side, with noise that is made again."""
     question = table.synthesize(**WORDS)
     return question.measurement_for(epsilon=3, delta=1e-9).step(None, None, None, SeededRandom(4))[0]
@@ -26,7 +29,9 @@ def leave(table):
 
 @pytest.mark.parametrize("unit", [mosha.Row(), mosha.Person("who")], ids=["rows", "persons"])
 @pytest.mark.parametrize("name", PLACES[1:])
-def test_the_same_noise_gives_the_same_table_on_every_engine(name, unit, arrow, tmp_path, request):
+def test_the_same_noise_gives_the_same_table_on_every_engine(
+    name: Any, unit: Any, arrow: Any, tmp_path: Path, request: Any
+) -> None:
     expected = leave(protect(arrow, unit=unit))
     source, options = placed(name, arrow, tmp_path, request)
     found = leave(protect(source, unit=unit, **options))
@@ -36,8 +41,8 @@ def test_the_same_noise_gives_the_same_table_on_every_engine(name, unit, arrow, 
 
 
 @pytest.mark.parametrize("name", PLACES[1:])
-def test_rows_per_person_are_the_same_on_every_engine(name, arrow, tmp_path, request):
-    def leave_numbers(table):
+def test_rows_per_person_are_the_same_on_every_engine(name: Any, arrow: Any, tmp_path: Path, request: Any) -> None:
+    def leave_numbers(table: Any) -> Any:
         question = table.synthesize(**WORDS, rows_per_person=3)
         return question.measurement_for(epsilon=3, delta=1e-9).step(None, None, None, SeededRandom(4))[0]
 
@@ -48,14 +53,16 @@ def test_rows_per_person_are_the_same_on_every_engine(name, arrow, tmp_path, req
 
 
 @pytest.mark.parametrize("name", ["duckdb", "postgresql"])
-def test_a_release_asks_the_engine_once(name, arrow, tmp_path, request, monkeypatch):
+def test_a_release_asks_the_engine_once(
+    name: str, arrow: Any, tmp_path: Path, request: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One statement for all stages: four looks at the data would be four chances for it to change in between."""
     from mosha.synth.measuring import counting
 
     asked = []
 
-    def count_questions(honest):
-        def ask(question, *more):
+    def count_questions(honest: Any) -> Any:
+        def ask(question: Any, *more: Any) -> Any:
             asked.append(question)
             return honest(question, *more)
 

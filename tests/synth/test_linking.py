@@ -1,6 +1,8 @@
 """Persons and their rows: one person counts for one in all, and synthetic rows belong to synthetic persons."""
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ PERSONS = {"keys": {"sex": ["F", "M"]}, "between": {"age": (0, 79)}, "bins": {"a
 ROWS = {"keys": {"ward": ["A", "B", "C"]}, "between": {"days": (0, 9)}, "nulls": []}
 
 
-def make_clinic(count=3000):
+def make_clinic(count: int = 3000) -> tuple[Any, ...]:
     """Older patients come more often, women to wards A and B, men to A and C; a third never comes."""
     generator = np.random.default_rng(3)
     sex, age = generator.integers(0, 2, count), generator.integers(0, 80, count)
@@ -30,22 +32,22 @@ def make_clinic(count=3000):
 
 
 @pytest.fixture(scope="module")
-def clinic():
+def clinic() -> Any:
     return make_clinic()
 
 
-def ask(patients, stays, *, at_most=8, persons=PERSONS, rows=ROWS):
+def ask(patients: Any, stays: Any, *, at_most: Any = 8, persons: Any = PERSONS, rows: Any = ROWS) -> Any:
     account = mosha.Ledger.memory().account("clinic", unit=UNIT, epsilon=10, delta=1e-4)
     one, two = (mosha.protect(table, unit=UNIT, account=account) for table in (patients, stays))
     return one.synthesize(**persons).link(two.synthesize(**rows), at_most=at_most)
 
 
 @pytest.fixture(scope="module")
-def made(clinic):
+def made(clinic: Any) -> Any:
     return ask(*clinic).release(epsilon=9, delta=1e-6)
 
 
-def cells_of(question):
+def cells_of(question: Any) -> Any:
     counted = count_cells(question.whole.relation, UNIT, question.whole.columns)
     return Counter({tuple(int(c[i]) for c in counted.cells): int(w) for i, w in enumerate(counted.weights)})
 
@@ -60,7 +62,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("how", ODD)
-def test_a_person_with_all_rows_of_both_tables_counts_for_one_at_most(how, clinic):
+def test_a_person_with_all_rows_of_both_tables_counts_for_one_at_most(how: Any, clinic: Any) -> None:
     """Exact counts with a person and without: they differ by at most the reach, in the sum of absolute values."""
     times, visits = ODD[how]
     patients, stays = (table.slice(0, 40) for table in clinic)
@@ -77,13 +79,13 @@ def test_a_person_with_all_rows_of_both_tables_counts_for_one_at_most(how, clini
         assert moved > 0.99 * reach  # power: nearly all of it is there
 
 
-def test_rows_of_a_person_who_is_in_no_first_table_count_nowhere(clinic):
+def test_rows_of_a_person_who_is_in_no_first_table_count_nowhere(clinic: Any) -> None:
     patients, stays = clinic
     stranger = pa.table({"who": [99_999], "ward": ["A"], "days": [1]}, stays.schema)
     assert cells_of(ask(patients, stays)) == cells_of(ask(patients, pa.concat_tables([stays, stranger])))
 
 
-def test_synthetic_rows_belong_to_synthetic_persons(made):
+def test_synthetic_rows_belong_to_synthetic_persons(made: Any) -> None:
     persons, rows = made.sample(400)
     assert persons["who"] == list(range(1, 401))
     assert set(rows["who"]) <= set(persons["who"])
@@ -94,14 +96,14 @@ def test_synthetic_rows_belong_to_synthetic_persons(made):
     assert made.sample(400, seed=1) != (persons, rows)
 
 
-def shares(persons, rows, of):
+def shares(persons: Any, rows: Any, of: Any) -> dict[Any, Any]:
     """The share of all rows by a column of their person and their own ward."""
     known = dict(zip(persons["who"], persons[of], strict=True))
     found = Counter((known[who], ward) for who, ward in zip(rows["who"], rows["ward"], strict=True))
     return {pair: count / len(rows["who"]) for pair, count in found.items()}
 
 
-def test_both_tables_go_together_as_the_private_ones_do(made, clinic):
+def test_both_tables_go_together_as_the_private_ones_do(made: Any, clinic: Any) -> None:
     """At epsilon 9 the noise of these counts is far below the bars, which a table without the link misses."""
     (persons, rows), (patients, stays) = made.tables, (table.to_pydict() for table in clinic)
     truth, found = shares(patients, stays, "sex"), shares(persons, rows, "sex")
@@ -123,7 +125,7 @@ def test_both_tables_go_together_as_the_private_ones_do(made, clinic):
     assert abs(made.count(rows_per_person=0).value - nobody) < 60
 
 
-def test_conditions_derived_columns_and_chosen_persons(clinic):
+def test_conditions_derived_columns_and_chosen_persons(clinic: Any) -> None:
     rows = ROWS | {"derived": {"long": col("days") > 6}, "never": [(col("ward") == "A") & (col("days") > 7)]}
     persons = PERSONS | {"derived": {"old": col("age") >= 60}, "never": [(col("sex") == "M") & (col("age") < 20)]}
     made = ask(*clinic, persons=persons, rows=rows).release(epsilon=9, delta=1e-6)
@@ -138,12 +140,12 @@ def test_conditions_derived_columns_and_chosen_persons(clinic):
         made.given(ward="A")
 
 
-def test_values_of_the_second_table_may_come_from_the_data(clinic):
+def test_values_of_the_second_table_may_come_from_the_data(clinic: Any) -> None:
     made = ask(*clinic, rows=ROWS | {"keys": {"ward": "from_data"}}).release(epsilon=9, delta=1e-6)
     assert set(made.sample(300)[1]["ward"]) >= {"A", "B", "C"}
 
 
-def test_files_are_labelled_and_a_key_finds_the_same_tables(clinic, tmp_path):
+def test_files_are_labelled_and_a_key_finds_the_same_tables(clinic: Any, tmp_path: Path) -> None:
     question = ask(*clinic)
     one, two = (question.release(epsilon=2, delta=1e-6, key="clinic") for _ in range(2))
     assert one.tables == two.tables
@@ -154,14 +156,14 @@ def test_files_are_labelled_and_a_key_finds_the_same_tables(clinic, tmp_path):
     assert "rows" in str(one.report())
 
 
-def test_a_second_table_without_rows_or_a_first_without_persons_is_answered(clinic):
+def test_a_second_table_without_rows_or_a_first_without_persons_is_answered(clinic: Any) -> None:
     patients, stays = clinic
     made = ask(patients, stays.slice(0, 0)).release(epsilon=9, delta=1e-6)
     assert len(made.sample(100)[1]["who"]) < 30
     assert ask(patients.slice(0, 0), stays).release(epsilon=9, delta=1e-6).sample(3)[0]["who"] == [1, 2, 3]
 
 
-def wrong_calls(patients, stays):
+def wrong_calls(patients: Any, stays: Any) -> dict[str, Any]:
     account = mosha.Ledger.memory().account("clinic", unit=UNIT, epsilon=10, delta=1e-4)
     other = mosha.Ledger.memory().account("clinic", unit=UNIT, epsilon=10, delta=1e-4)
     persons = mosha.protect(patients, unit=UNIT, account=account).synthesize(**PERSONS)
@@ -181,7 +183,7 @@ def wrong_calls(patients, stays):
 
 
 @pytest.mark.parametrize("what", sorted(wrong_calls(*make_clinic(10))))
-def test_wrong_links_are_refused_before_anything_is_paid(what, clinic):
+def test_wrong_links_are_refused_before_anything_is_paid(what: Any, clinic: Any) -> None:
     with pytest.raises(MoshaError) as caught:
         wrong_calls(*clinic)[what]()
     assert caught.value.code

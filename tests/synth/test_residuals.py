@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,18 +20,18 @@ AXES = {
 }
 
 
-def noise_for(axes, shares, multiplier=2.0, reach=1):
+def noise_for(axes: Any, shares: Any, multiplier: float = 2.0, reach: Any = 1) -> Any:
     largest = max(math.prod(axes[c].levels[v - 1].common for c, v in term) for term in shares)
     resolution = ResidualNoise.resolution_for(reach, largest, min(shares.values()))
     return ResidualNoise(multiplier, reach, resolution, sum(cells_of(axes, term) for term in shares))
 
 
-def shares_of(axes, ways=2):
+def shares_of(axes: Any, ways: Any = 2) -> Any:
     sets = tuple(itertools.combinations(range(len(axes)), ways))
     return best_shares(Workload(axes, sets, (1.0,) * len(sets)))
 
 
-def margin_of_row(axes, columns, row):
+def margin_of_row(axes: Any, columns: Any, row: Any) -> Any:
     table = np.zeros([axes[c].size for c in columns], np.int64)
     table[tuple(row[c] for c in columns)] = 1
     return table
@@ -38,7 +39,7 @@ def margin_of_row(axes, columns, row):
 
 @pytest.mark.parametrize("kind", AXES)
 @pytest.mark.parametrize("reach", [1, 7, 2**16])
-def test_no_row_moves_all_residuals_together_by_more_than_the_resolution(kind, reach):
+def test_no_row_moves_all_residuals_together_by_more_than_the_resolution(kind: Any, reach: Any) -> None:
     axes = AXES[kind]
     shares = shares_of(axes)
     noise = noise_for(axes, shares, reach=reach)
@@ -56,7 +57,7 @@ def test_no_row_moves_all_residuals_together_by_more_than_the_resolution(kind, r
 
 
 @pytest.mark.parametrize("sizes", [(2,), (3,), (2, 3), (4, 2, 3)])
-def test_every_row_moves_a_flat_residual_by_exactly_the_root_of_its_share(sizes):
+def test_every_row_moves_a_flat_residual_by_exactly_the_root_of_its_share(sizes: Any) -> None:
     axes = tuple(flat_axis(size) for size in sizes)
     term = tuple((c, 1) for c in range(len(sizes)))
     share = math.prod((1 - Fraction(1, size) for size in sizes), start=Fraction(1))
@@ -65,7 +66,7 @@ def test_every_row_moves_a_flat_residual_by_exactly_the_root_of_its_share(sizes)
         assert sum(int(n) ** 2 for n in vector.reshape(-1)) == share * math.prod(sizes) ** 2
 
 
-def test_uncentred_tables_move_by_more_than_was_paid_for():
+def test_uncentred_tables_move_by_more_than_was_paid_for() -> None:
     """The planted fault: a table that keeps its mean is dearer than its residual."""
     axes = (flat_axis(2), flat_axis(2))
     shares = {((0, 1), (1, 1)): 1.0}
@@ -76,7 +77,7 @@ def test_uncentred_tables_move_by_more_than_was_paid_for():
 
 
 @pytest.mark.parametrize("kind", AXES)
-def test_residuals_add_up_to_the_marginals(kind):
+def test_residuals_add_up_to_the_marginals(kind: Any) -> None:
     axes = AXES[kind]
     generator = np.random.default_rng()
     whole = generator.integers(0, 50, [axis.size for axis in axes])
@@ -93,12 +94,12 @@ def test_residuals_add_up_to_the_marginals(kind):
             np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
-def marginal(whole, columns):
+def marginal(whole: Any, columns: Any) -> Any:
     return np.asarray(whole.sum(axis=tuple(c for c in range(whole.ndim) if c not in columns)), np.int64)
 
 
 @pytest.mark.parametrize("kind", AXES)
-def test_variances_are_those_of_the_linear_map(kind):
+def test_variances_are_those_of_the_linear_map(kind: Any) -> None:
     """`cell_variance` and `variance` against q' Sigma q, the map built column by column."""
     axes = AXES[kind][:2]
     shares = shares_of(axes)
@@ -123,7 +124,7 @@ def test_variances_are_those_of_the_linear_map(kind):
         assert found == pytest.approx(q @ covariance @ q, rel=1e-9)
 
 
-def spread_of_noise(deviations_times=1.0, rounds=400):
+def spread_of_noise(deviations_times: float = 1.0, rounds: Any = 400) -> tuple[Any, ...]:
     """The sum of squares of all residuals over their deviations, and its degrees of freedom."""
     axes = (flat_axis(4), flat_axis(5))
     shares = shares_of(axes)
@@ -139,18 +140,18 @@ def spread_of_noise(deviations_times=1.0, rounds=400):
     return total, freedom
 
 
-def is_spread_right(total, freedom):
+def is_spread_right(total: Any, freedom: Any) -> Any:
     """Wilson and Hilferty's cube root of chi-square is normal; 6.2 deviations are passed once in 1e9."""
     return abs((total / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) < 6.2 * math.sqrt(2 / (9 * freedom))
 
 
-def test_noise_has_the_covariance_that_is_said():
+def test_noise_has_the_covariance_that_is_said() -> None:
     """False alarms: below 1e-9."""
     assert is_spread_right(*spread_of_noise())
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
-def test_noise_of_another_size_is_found(factor):
+def test_noise_of_another_size_is_found(factor: float) -> None:
     assert not is_spread_right(*spread_of_noise(factor))
 
 
@@ -164,7 +165,7 @@ FLIGHTS = (12, 31, 49, 61, 16, 3, 105, 71, 50, 24, 2)
     [(ADULT, 2, 34.9), (FLIGHTS, 2, 31.6), (EIGHTS, 2, 39.4), (EIGHTS, 3, 68.9)],
     ids=["adult pairs", "flights pairs", "adult pairs in 8 groups", "adult triples in 8 groups"],
 )  # fmt: skip
-def test_errors_are_those_of_the_closed_form(sizes, ways, expected):
+def test_errors_are_those_of_the_closed_form(sizes: Any, ways: int, expected: float) -> None:
     """Golden numbers: ResidualPlanner's closed form at epsilon 1, delta 1e-9 (multiplier 5.4953)."""
     axes = tuple(flat_axis(size) for size in sizes)
     sets = tuple(itertools.combinations(range(len(sizes)), ways))
@@ -182,7 +183,7 @@ def test_errors_are_those_of_the_closed_form(sizes, ways, expected):
     assert math.sqrt(total / cells) == pytest.approx(expected, rel=0.01)
 
 
-def test_the_largest_variance_is_smaller_where_that_is_the_goal():
+def test_the_largest_variance_is_smaller_where_that_is_the_goal() -> None:
     axes = (flat_axis(2), flat_axis(3), flat_axis(40))
     sets = ((0, 1), (0, 2), (1, 2))
     worst = {}

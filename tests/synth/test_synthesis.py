@@ -2,6 +2,8 @@
 
 import datetime as dt
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,26 +19,30 @@ from mosha.synth.modelling.stages import measure_stages
 from mosha.tables import Budget
 from tests.synth.conftest import make_rows
 
-WORDS = {"keys": {"sex": ["F", "M"], "job": [0, 1, 2]}, "between": {"income": (0, 100)}, "bins": {"income": 10}}
-BUDGET = {"epsilon": 3, "delta": 1e-9}
+WORDS: dict[str, Any] = {
+    "keys": {"sex": ["F", "M"], "job": [0, 1, 2]},
+    "between": {"income": (0, 100)},
+    "bins": {"income": 10},
+}
+BUDGET: dict[str, Any] = {"epsilon": 3, "delta": 1e-9}
 
 
 @pytest.fixture
-def table(rows, account):
+def table(rows: Any, account: Any) -> Any:
     return mosha.protect(rows, unit=mosha.Row(), account=account)
 
 
 @pytest.fixture
-def made(table):
+def made(table: Any) -> Any:
     return table.synthesize(**WORDS).release(**BUDGET)
 
 
-def replay(question, seed, source=None, budget=None):
+def replay(question: Any, seed: Any, source: Any = None, budget: Any = None) -> Any:
     """What leaves the private side, with noise that is made again."""
     return question.measurement_for(**(budget or BUDGET)).step(None, source, None, SeededRandom(seed))[0]
 
 
-def test_rows_have_the_declared_values(made):
+def test_rows_have_the_declared_values(made: Any) -> None:
     sampled = made.sample(500)
     assert set(sampled) == {"sex", "job", "income"}
     assert set(sampled["sex"]) <= {"F", "M", None}
@@ -44,7 +50,7 @@ def test_rows_have_the_declared_values(made):
     assert all(x is None or 0 <= x < 100 for x in sampled["income"])
 
 
-def test_dependence_survives(made, rows):
+def test_dependence_survives(made: Any, rows: Any) -> None:
     found = made.count(sex="F", job=2)
     truth = sum(s == "F" and j == 2 for s, j in zip(rows["sex"].to_pylist(), rows["job"].to_pylist(), strict=True))
     assert truth == 0
@@ -53,7 +59,7 @@ def test_dependence_survives(made, rows):
     assert modelled < 200  # independence would give more than 300
 
 
-def test_given_fixes_a_column_and_moves_the_others(made):
+def test_given_fixes_a_column_and_moves_the_others(made: Any) -> None:
     women = made.given(sex="F").sample(400)
     assert set(women["sex"]) == {"F"}
     assert women["job"].count(2) < 80
@@ -61,12 +67,12 @@ def test_given_fixes_a_column_and_moves_the_others(made):
     assert all(x >= 60 for x in rich["income"])
 
 
-def test_the_number_of_rows_is_noisy_or_the_callers(table, made):
+def test_the_number_of_rows_is_noisy_or_the_callers(table: Any, made: Any) -> None:
     assert made.rows != 0
     assert table.synthesize(**WORDS, rows=77).release(**BUDGET).rows == 77
 
 
-def test_frames_and_files_are_labelled(made, tmp_path):
+def test_frames_and_files_are_labelled(made: Any, tmp_path: Path) -> None:
     assert len(made.to_pandas()) == len(made.to_polars()) == made.to_arrow().num_rows == made.rows
     csv = made.save(tmp_path / "made.csv")
     assert csv.read_text().startswith("# synthetic")
@@ -78,21 +84,21 @@ def test_frames_and_files_are_labelled(made, tmp_path):
         made.save(tmp_path / "made.xlsx")
 
 
-def test_the_same_key_finds_the_same_table(table):
+def test_the_same_key_finds_the_same_table(table: Any) -> None:
     question = table.synthesize(**WORDS)
     first, again = (question.release(**BUDGET, key="table") for _ in range(2))
     assert first.table == again.table
     assert first.receipt.spent == again.receipt.spent
 
 
-def test_the_same_noise_makes_the_same_table(table):
+def test_the_same_noise_makes_the_same_table(table: Any) -> None:
     question = table.synthesize(**WORDS)
     noises = question.noises(Budget(**BUDGET))
     one, two = (question.read(replay(question, 5), noises) for _ in range(2))
     assert one.table == two.table
 
 
-def test_a_question_about_the_table_is_answered_by_the_model(table, made):
+def test_a_question_about_the_table_is_answered_by_the_model(table: Any, made: Any) -> None:
     answer = made.answer(table.group_by("sex", keys=["F", "M"]).count())
     assert [row["sex"] for row in answer] == ["F", "M"]
     assert all(row["count"].grade == "modelled" for row in answer)
@@ -101,14 +107,14 @@ def test_a_question_about_the_table_is_answered_by_the_model(table, made):
     assert made.answer(table.marginals(ways=2, **WORDS))["sex", "job"].shape == (3, 4)
 
 
-def test_reports_come_from_the_second_look(made):
+def test_reports_come_from_the_second_look(made: Any) -> None:
     report = made.report()
     assert 0 <= report.error <= report.at_most
     assert "95%" in str(report)
     assert report.plot() is not None
 
 
-def test_the_fit_never_sees_the_second_look(table):
+def test_the_fit_never_sees_the_second_look(table: Any) -> None:
     question = table.synthesize(**WORDS)
     noises = question.noises(Budget(**BUDGET))
     value = replay(question, 7)
@@ -118,7 +124,7 @@ def test_the_fit_never_sees_the_second_look(table):
     assert one.report().error != two.report().error
 
 
-def test_nothing_but_residuals_leaves(table):
+def test_nothing_but_residuals_leaves(table: Any) -> None:
     """Every released array is a residual: along every axis of every term it sums to zero; groups follow from them."""
     question = table.synthesize(**WORDS)
     noises = question.noises(Budget(**BUDGET))
@@ -131,7 +137,7 @@ def test_nothing_but_residuals_leaves(table):
                 np.testing.assert_allclose(residual.sum(axis=axis), 0, atol=1e-6)
 
 
-def test_groups_and_sizes_do_not_follow_the_data_but_for_what_was_released(rows, account):
+def test_groups_and_sizes_do_not_follow_the_data_but_for_what_was_released(rows: Any, account: Any) -> None:
     """Neighbors, the noise replayed and the first stage made equal: everything public is equal."""
     table = mosha.protect(rows, unit=mosha.Row(), account=account)
     question = table.synthesize(**WORDS)
@@ -146,13 +152,13 @@ def test_groups_and_sizes_do_not_follow_the_data_but_for_what_was_released(rows,
     )
 
 
-def test_derived_columns_are_computed_anew(table):
+def test_derived_columns_are_computed_anew(table: Any) -> None:
     made = table.synthesize(**WORDS, derived={"twice": col("job") * 2}).release(**BUDGET)
     found = made.sample(200)
     assert all(t is None if j is None else t == 2 * j for j, t in zip(found["job"], found["twice"], strict=True))
 
 
-def test_rows_that_can_never_be_are_not_drawn(table):
+def test_rows_that_can_never_be_are_not_drawn(table: Any) -> None:
     made = table.synthesize(**WORDS, never=[(col("sex") == "F") & (col("job") == 2)]).release(**BUDGET)
     found = made.sample(2000)
     assert not any(s == "F" and j == 2 for s, j in zip(found["sex"], found["job"], strict=True))
@@ -167,7 +173,7 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
-def test_contradictory_conditions_are_refused_before_anything_is_paid(name, table):
+def test_contradictory_conditions_are_refused_before_anything_is_paid(name: Any, table: Any) -> None:
     with pytest.raises(InvalidParameter) as refusal:
         table.synthesize(**WORDS, never=CONTRADICTIONS[name])
     assert refusal.value.code == "synth.contradictory_conditions"
@@ -176,13 +182,13 @@ def test_contradictory_conditions_are_refused_before_anything_is_paid(name, tabl
 
 @pytest.mark.parametrize("words", [{"never": [col("nobody") > 3]}, {"derived": {"x": col("nobody") + 1}},
                                    {"derived": {"x": col("sex") + 1}}, {"never": [col("job") + 1]}])  # fmt: skip
-def test_what_cannot_be_computed_is_refused_before_anything_is_paid(words, table):
+def test_what_cannot_be_computed_is_refused_before_anything_is_paid(words: Any, table: Any) -> None:
     with pytest.raises(MoshaError):
         table.synthesize(**WORDS, **words)
     assert table.account.spent == 0
 
 
-def test_persons_share_one_weight(people):
+def test_persons_share_one_weight(people: Any) -> None:
     table = mosha.protect(make_rows(), unit=mosha.Person("who"), account=people)
     made = table.synthesize(**WORDS).release(**BUDGET)
     total = made.count()
@@ -190,13 +196,13 @@ def test_persons_share_one_weight(people):
     assert "who" not in made.sample(10)
 
 
-def make_visits(count=900):
+def make_visits(count: int = 900) -> Any:
     """Persons with one, two or three rows in turn: 300 of each."""
     who = [f"p{i}" for i in range(count) for _ in range(i % 3 + 1)]
     return pa.table({"who": who, "sex": ["F" if int(name[1:]) % 3 else "M" for name in who]})
 
 
-def test_the_number_of_rows_a_person_is_a_column_of_its_own(people):
+def test_the_number_of_rows_a_person_is_a_column_of_its_own(people: Any) -> None:
     """Persons are counted, not rows; more rows than the limit are the last cell. False alarms: below 1e-9 (6.2 sd)."""
     table = mosha.protect(make_visits(), unit=mosha.Person("who"), account=people)
     for most, expected in ((3, [300, 300, 300]), (2, [300, 600])):
@@ -212,7 +218,7 @@ def test_the_number_of_rows_a_person_is_a_column_of_its_own(people):
         assert sum(follows) > 400
 
 
-def test_persons_who_are_not_protected_have_no_number_of_rows(table):
+def test_persons_who_are_not_protected_have_no_number_of_rows(table: Any) -> None:
     with pytest.raises(InvalidParameter) as refusal:
         table.synthesize(**WORDS, rows_per_person=3)
     assert refusal.value.code == "synth.rows_per_person_of_rows"
@@ -220,7 +226,7 @@ def test_persons_who_are_not_protected_have_no_number_of_rows(table):
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "many", 10**9])
-def test_a_number_of_rows_that_is_none_is_refused(wrong, people):
+def test_a_number_of_rows_that_is_none_is_refused(wrong: Any, people: Any) -> None:
     table = mosha.protect(make_visits(9), unit=mosha.Person("who"), account=people)
     with pytest.raises(MoshaError):
         table.synthesize(keys={"sex": ["F", "M"]}, rows_per_person=wrong)
@@ -228,13 +234,13 @@ def test_a_number_of_rows_that_is_none_is_refused(wrong, people):
 
 
 @pytest.mark.parametrize("method", ["independent", "tree", "selected pairs", "all pairs"])
-def test_reports_name_every_method_in_both_languages(method, table):
+def test_reports_name_every_method_in_both_languages(method: str, table: Any) -> None:
     made = table.synthesize(**WORDS, method=method).release(epsilon=1, delta=1e-9)
     assert method in str(made.report())
     assert say(f"synth.method_{method.replace(' ', '_')}", "zh") != method
 
 
-def test_dates_are_drawn_within_their_range(account):
+def test_dates_are_drawn_within_their_range(account: Any) -> None:
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=i % 60) for i in range(600)]
     table = mosha.protect(pa.table({"day": days, "x": [i % 2 for i in range(600)]}), unit=mosha.Row(), account=account)
     span = (dt.date(2024, 1, 1), dt.date(2024, 2, 29))
@@ -243,14 +249,14 @@ def test_dates_are_drawn_within_their_range(account):
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_empty_tables_and_single_rows_are_answered(rows, account):
+def test_empty_tables_and_single_rows_are_answered(rows: int, account: Any) -> None:
     table = mosha.protect(make_rows(2000).slice(0, rows), unit=mosha.Row(), account=account)
     made = table.synthesize(**WORDS).release(epsilon=1, delta=1e-9)
     assert len(made.sample(5)["sex"]) == 5
     assert made.report().error >= 0
 
 
-def test_columns_of_missing_values_alone_are_answered(account):
+def test_columns_of_missing_values_alone_are_answered(account: Any) -> None:
     nothing = pa.table({"a": pa.array([None] * 500, pa.string()), "b": pa.array([1] * 500)})
     table = mosha.protect(nothing, unit=mosha.Row(), account=account)
     made = table.synthesize(keys={"a": ["x", "y"], "b": [0, 1]}).release(epsilon=5, delta=1e-9)
@@ -282,7 +288,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_questions_are_refused_before_anything_is_paid(name, table):
+def test_bad_questions_are_refused_before_anything_is_paid(name: Any, table: Any) -> None:
     words, code = BAD[name]
     with pytest.raises(MoshaError) as refusal:
         table.synthesize(**words).release(**BUDGET)
@@ -290,7 +296,7 @@ def test_bad_questions_are_refused_before_anything_is_paid(name, table):
     assert table.account.spent == 0
 
 
-def test_forecasts_need_no_data_and_no_account(rows):
+def test_forecasts_need_no_data_and_no_account(rows: Any) -> None:
     question = mosha.protect(rows, unit=mosha.Row()).synthesize(**WORDS)
     forecast = question.forecast(**BUDGET, rows=2000)
     assert forecast["method"] == "all pairs"
@@ -301,14 +307,14 @@ def test_forecasts_need_no_data_and_no_account(rows):
 
 
 @pytest.mark.parametrize("method", ["independent", "tree", "selected pairs", "all pairs"])
-def test_a_method_that_is_asked_for_is_the_one_that_is_used(method, table):
+def test_a_method_that_is_asked_for_is_the_one_that_is_used(method: str, table: Any) -> None:
     made = table.synthesize(**WORDS, method=method).release(**BUDGET)
     assert made.method == method
     assert len(made.sample(20)["sex"]) == 20
 
 
 @pytest.mark.parametrize("method", ["automatic", "selected pairs", "all pairs"])
-def test_pairs_with_a_target_are_measured_more_accurately_at_the_same_price(method, table):
+def test_pairs_with_a_target_are_measured_more_accurately_at_the_same_price(method: str, table: Any) -> None:
     plain, aimed = (table.synthesize(**WORDS, method=method, target=target) for target in (None, "job"))
     prices = [question.measurement_for(**BUDGET) for question in (plain, aimed)]
     assert prices[0].event == prices[1].event
@@ -324,13 +330,13 @@ def test_pairs_with_a_target_are_measured_more_accurately_at_the_same_price(meth
     assert not others or max(shares[term] for term in with_it) < min(others)
 
 
-def test_an_unknown_target_is_refused(table):
+def test_an_unknown_target_is_refused(table: Any) -> None:
     with pytest.raises(InvalidParameter) as caught:
         table.synthesize(**WORDS, target="nothing")
     assert caught.value.code == "synth.unknown_column"
 
 
-def test_all_methods_cost_the_same(table):
+def test_all_methods_cost_the_same(table: Any) -> None:
     spent = []
     for method in ("automatic", "independent", "tree", "selected pairs", "all pairs"):
         before = table.account.spent
@@ -339,7 +345,7 @@ def test_all_methods_cost_the_same(table):
     assert max(spent) <= 1 + 1e-9
 
 
-def test_certified_bars_hold_in_95_of_100_releases(table, rows):
+def test_certified_bars_hold_in_95_of_100_releases(table: Any, rows: Any) -> None:
     """200 releases, one query on one column and one on two: false alarms below 1e-9 (binomial), power by half bars."""
     question = table.synthesize(**WORDS)
     noises = question.noises(Budget(**BUDGET))

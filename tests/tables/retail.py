@@ -2,6 +2,7 @@
 
 import random
 from datetime import date, timedelta
+from typing import Any
 
 import pyarrow as pa
 
@@ -40,7 +41,7 @@ NAMES = {
 }
 
 
-def make_tables(customers=80, seed=5):
+def make_tables(customers: Any = 80, seed: Any = 5) -> dict[Any, Any]:
     g = random.Random(seed)
     days = [FIRST + timedelta(days=7 * i) for i in range(4 * 52)]
     rows = {
@@ -70,18 +71,18 @@ def make_tables(customers=80, seed=5):
             )  # fmt: skip
     rows["store_sales"] = sales
     return {
-        name: pa.table(dict(zip(columns.split(), map(list, zip(*rows[name], strict=True)), strict=True)))
+        name: pa.table(dict(zip(columns.split(), map(list, zip(*rows[name], strict=True)), strict=True)))  # type: ignore[misc]
         for name, columns in NAMES.items()
     }
 
 
-def make_schema():
+def make_schema() -> dict[str, Any]:
     tables = {name: {"public": True} for name in NAMES}
     for name, columns in PUBLIC_COLUMNS.items():
-        tables[name]["columns"] = columns
-    tables["customer"] = {"rows_of": "customer"}
+        tables[name]["columns"] = columns  # type: ignore[assignment]
+    tables["customer"] = {"rows_of": "customer"}  # type: ignore[dict-item]
     tables["store_sales"] = {
-        "rows_of": "customer", "foreign_keys": {"ss_customer_sk": "customer.c_customer_sk"}, "columns": SALES,
+        "rows_of": "customer", "foreign_keys": {"ss_customer_sk": "customer.c_customer_sk"}, "columns": SALES,  # type: ignore[dict-item]
     }  # fmt: skip
     return {"persons": {"customer": {"key": "customer.c_customer_sk", "at_most": 80}}, "tables": tables}
 

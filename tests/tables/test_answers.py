@@ -2,6 +2,7 @@
 
 import math
 from datetime import date, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ NOON = datetime(2024, 1, 1, 12, 30)  # noqa: DTZ001  (the reading of a wall cloc
 DAYS = [date(2024, 1, 1), date(2024, 2, 1), None]
 
 
-def table(people=3000):
+def table(people: int = 3000) -> Any:
     rows = {
         "who": np.arange(people),
         "day": [DAYS[i % 3] for i in range(people)],
@@ -28,7 +29,7 @@ def table(people=3000):
 
 
 @pytest.mark.parametrize("keys", [DAYS, None], ids=["public", "private"])
-def test_dates_and_missing_keys_come_back_the_same_for_the_same_key(keys):
+def test_dates_and_missing_keys_come_back_the_same_for_the_same_key(keys: Any) -> None:
     # False alarm: a group of 1000 people is not selected with probability far below 1e-9.
     grouped = table().group_by("day", keys=keys)
     question = grouped.aggregate(n=count(), stay=mean("stay", between=(0, 30)))
@@ -38,12 +39,12 @@ def test_dates_and_missing_keys_come_back_the_same_for_the_same_key(keys):
     assert set(first.table["day"]) == set(DAYS)
 
 
-def test_moments_are_keys_too():
+def test_moments_are_keys_too() -> None:
     answer = table().group_by("at").count().release(epsilon=3, delta=1e-6, key="k")
     assert set(answer.table["at"]) == {None, NOON}
 
 
-def test_an_answer_becomes_a_table_of_any_library():
+def test_an_answer_becomes_a_table_of_any_library() -> None:
     answer = table().group_by("day", keys=DAYS).aggregate(n=count(), stay=mean("stay", between=(0, 30)))
     answer = answer.release(epsilon=1)
     arrow = answer.to_arrow()
@@ -58,7 +59,7 @@ def test_an_answer_becomes_a_table_of_any_library():
     assert answer.to_polars()["stay"].to_list() == answer.table["stay"]
 
 
-def test_a_picture_is_drawn_also_of_many_groups_and_of_none():
+def test_a_picture_is_drawn_also_of_many_groups_and_of_none() -> None:
     pytest.importorskip("matplotlib")
     protected = table()
     few = protected.group_by("day", keys=DAYS).aggregate(n=count(), stay=mean("stay", between=(0, 30)))
@@ -68,7 +69,7 @@ def test_a_picture_is_drawn_also_of_many_groups_and_of_none():
     assert len(many.having(lambda row: False).plot().axes) == 1
 
 
-def test_notes_are_the_same_whatever_the_data():
+def test_notes_are_the_same_whatever_the_data() -> None:
     notes = []
     for people in (3, 3000):
         question = table(people).group_by("day", keys=DAYS).aggregate(n=count(), stay=mean("stay", between=(0, 30)))
@@ -76,7 +77,7 @@ def test_notes_are_the_same_whatever_the_data():
     assert notes[0] == notes[1]
 
 
-def test_an_answer_with_several_numbers_has_no_single_value():
+def test_an_answer_with_several_numbers_has_no_single_value() -> None:
     answer = table().group_by("day", keys=DAYS).count().release(epsilon=1)
     with pytest.raises(mosha.errors.InvalidParameter, match="more than one"):
         _ = answer.value
@@ -85,7 +86,7 @@ def test_an_answer_with_several_numbers_has_no_single_value():
     assert len(list(answer)) == len(answer) == 3
 
 
-def test_numbers_have_two_digits_of_their_bars_counts_are_whole_and_exact_keeps_all_digits():
+def test_numbers_have_two_digits_of_their_bars_counts_are_whole_and_exact_keeps_all_digits() -> None:
     unit = mosha.Person("who", at_most=3)
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=10)
     data = {"who": [i // 3 for i in range(900)], "x": [i % 37 / 3 for i in range(900)]}
@@ -105,7 +106,7 @@ def test_numbers_have_two_digits_of_their_bars_counts_are_whole_and_exact_keeps_
     assert answer.exact.exact.table == exact
 
 
-def test_a_column_without_bars_or_with_texts_keeps_what_it_has():
+def test_a_column_without_bars_or_with_texts_keeps_what_it_has() -> None:
     texts = np.array(["a", None, 2.71828, 3], object)
     found = round_numbers(texts, [0.5, 0.5, 0.011, np.nan])
     assert found.tolist() == ["a", None, 2.718, 3]
@@ -113,14 +114,14 @@ def test_a_column_without_bars_or_with_texts_keeps_what_it_has():
     assert make_whole(np.array([1.6, None, "x"], object)).tolist() == [2, None, "x"]
 
 
-def test_sums_of_whole_parts_are_the_whole_however_many_there_are():
+def test_sums_of_whole_parts_are_the_whole_however_many_there_are() -> None:
     numbers = np.random.default_rng().uniform(-3, 9, 500)
-    whole = round_together(numbers)
+    whole = round_together(numbers)  # type: ignore[arg-type]
     assert np.max(np.abs(np.cumsum(whole) - np.cumsum(numbers))) <= 0.5 + 1e-9
     assert np.max(np.abs(np.array(whole) - numbers)) <= 1
 
 
-def test_a_forecast_of_a_median_is_in_the_unit_of_its_column():
+def test_a_forecast_of_a_median_is_in_the_unit_of_its_column() -> None:
     # A bar is four times as wide as forecast, or a fourth, in less than 15% of releases: half of 200 never are.
     groups, rows = 200, 1000
     data = {"g": np.repeat(np.arange(groups), rows), "x": np.tile(np.linspace(0, 10, rows), groups)}

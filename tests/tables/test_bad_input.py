@@ -1,6 +1,8 @@
 """What is refused: typed, without a word of the data, and nothing is spent."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +20,7 @@ ROWS = {"who": [1, 2, 3], "ward": ["A", "B", "secret"], "days": [1.5, 2.5, 77.25
 
 
 @pytest.fixture
-def visits():
+def visits() -> Any:
     account = mosha.Ledger.memory().account("visits", unit=UNIT, epsilon=10)
     return protect(pa.table(ROWS), unit=UNIT, account=account)
 
@@ -80,7 +82,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_questions_are_refused_before_anything_is_spent(visits, name):
+def test_bad_questions_are_refused_before_anything_is_spent(visits: Any, name: Any) -> None:
     with pytest.raises((InvalidParameter, DataError)) as caught:
         BAD[name](visits)
     assert "secret" not in str(caught.value)
@@ -109,31 +111,31 @@ def test_bad_questions_are_refused_before_anything_is_spent(visits, name):
     ],
     ids=repr,
 )
-def test_bad_budgets_are_refused_before_anything_is_spent(visits, budget):
+def test_bad_budgets_are_refused_before_anything_is_spent(visits: Any, budget: Any) -> None:
     with pytest.raises(InvalidParameter):
         visits.mean("days", between=(0, 30)).release(**budget)
     assert visits.account.spent == 0
 
 
-def test_an_error_bar_without_a_confidence_is_one_of_95_percent(visits):
+def test_an_error_bar_without_a_confidence_is_one_of_95_percent(visits: Any) -> None:
     question = visits.count()
     question.release(within=5)
     assert visits.account.spent == pytest.approx(question.plan(within=5, confidence=0.95).epsilon)
 
 
-def test_two_prices_at_once_are_refused_by_their_names(visits):
+def test_two_prices_at_once_are_refused_by_their_names(visits: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"one of epsilon=, rho= and within="):
         visits.count().release(epsilon=1, within=5)
 
 
-def test_a_condition_in_words_and_an_empty_list_of_keys_are_told_what_to_write(visits):
+def test_a_condition_in_words_and_an_empty_list_of_keys_are_told_what_to_write(visits: Any) -> None:
     with pytest.raises(InvalidParameter, match="col"):
         visits.where(3)
     with pytest.raises(InvalidParameter, match="keys is empty"):
         visits.group_by("ward", keys=[])
 
 
-def test_a_unit_column_that_is_not_there_or_is_real_is_refused():
+def test_a_unit_column_that_is_not_there_or_is_real_is_refused() -> None:
     with pytest.raises(DataError, match="patient"):
         protect(pa.table(ROWS), unit=mosha.Person("patient"))
     with pytest.raises(DataError, match="real"):
@@ -142,7 +144,7 @@ def test_a_unit_column_that_is_not_there_or_is_real_is_refused():
         protect(pa.table(ROWS), unit=mosha.Edge())
 
 
-def test_an_account_for_somebody_else_is_refused():
+def test_an_account_for_somebody_else_is_refused() -> None:
     account = mosha.Ledger.memory().account("rows", unit=mosha.Row(), epsilon=1)
     with pytest.raises(WrongUnit):
         protect(pa.table(ROWS), unit=UNIT, account=account)
@@ -150,7 +152,7 @@ def test_an_account_for_somebody_else_is_refused():
         protect(pa.table(ROWS), unit=UNIT).count().release(epsilon=1)
 
 
-def test_rows_of_nobody_are_left_out():
+def test_rows_of_nobody_are_left_out() -> None:
     rows = pa.table({"who": pa.array([1, None, None], pa.int64()), "days": [1.0, 2.0, 3.0]})
     table = protect(rows, unit=mosha.Person("who", at_most=1))
     for question in (table.count(), table.persons(), table.distinct("days")):
@@ -159,24 +161,24 @@ def test_rows_of_nobody_are_left_out():
         assert abs(next(iter(found.values()))[0] - 1) < 0.9
 
 
-def test_counting_persons_needs_persons():
+def test_counting_persons_needs_persons() -> None:
     with pytest.raises(InvalidParameter, match="Person"):
         protect(pa.table(ROWS), unit=mosha.Row()).persons()
 
 
 @pytest.mark.parametrize("content", [b"", b"no parquet", b"PAR1 broken PAR1"], ids=["empty", "text", "broken"])
-def test_a_corrupt_parquet_file_is_refused(tmp_path, content):
+def test_a_corrupt_parquet_file_is_refused(tmp_path: Path, content: Any) -> None:
     (tmp_path / "t.parquet").write_bytes(content)
     with pytest.raises(DataError, match="Parquet"):
         protect(tmp_path / "t.parquet", unit=mosha.Row())
 
 
-def test_a_unit_column_that_is_not_there_is_refused():
+def test_a_unit_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(DataError, match="'patient'"):
         protect(pa.table(ROWS), unit=mosha.Person("patient"))
 
 
-def test_mixed_time_zones_are_refused():
+def test_mixed_time_zones_are_refused() -> None:
     zones = [timezone(timedelta(hours=h)) for h in (0, 5)]
     moments = [datetime(2024, 1, 1, 12, tzinfo=zone) for zone in zones]
     frame = pd.DataFrame({"at": pd.Series(moments, dtype=object)})
@@ -188,7 +190,7 @@ def test_mixed_time_zones_are_refused():
         ).count()
 
 
-def test_a_million_groups_that_nobody_listed_are_answered():
+def test_a_million_groups_that_nobody_listed_are_answered() -> None:
     # False alarm: each of the groups has one person, and is shown with probability delta = 1e-15: 1e-9 together.
     ids = np.arange(1_000_000)
     many = protect(pa.table({"who": ids, "visit": ids}), unit=mosha.Person("who", groups=1, per_group=1))
@@ -196,7 +198,7 @@ def test_a_million_groups_that_nobody_listed_are_answered():
     assert measurement.step(None, None, None, mosha.noise.secure())[0]["keys"] == []
 
 
-def test_an_empty_table_is_answered():
+def test_an_empty_table_is_answered() -> None:
     table = protect(pa.table({"who": pa.array([], pa.int64()), "x": pa.array([], pa.float64())}), unit=UNIT)
     numbers = {"n": count(), "m": mean("x", between=(0, 1)), "s": total("x", between="automatic")}
     question = table.aggregate(**numbers)
@@ -204,18 +206,18 @@ def test_an_empty_table_is_answered():
     assert 0 <= question.plan_release(Budget(epsilon=1)).answers(value)["m"][0] <= 1
 
 
-def test_helpers_for_keys_refuse_nonsense():
+def test_helpers_for_keys_refuse_nonsense() -> None:
     with pytest.raises(InvalidParameter):
         date_range(date(2024, 2, 1), date(2024, 1, 1))
     with pytest.raises(InvalidParameter):
-        date_range(date(2024, 1, 1), date(2024, 2, 1), by="hour")
+        date_range(date(2024, 1, 1), date(2024, 2, 1), by="hour")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):
         interval("x", [1])
     with pytest.raises(Unbounded):
         protect(pa.table(ROWS), unit=UNIT).aggregate(m=mean("days"))
 
 
-def test_keys_may_be_arrays(visits):
+def test_keys_may_be_arrays(visits: Any) -> None:
     for keys in (np.array(["A", "B"]), pd.Series(["A", "B"]), pa.array(["A", "B"]).to_pylist(), ("A", "B")):
         assert visits.group_by("ward", keys=keys).count().only == (("A",), ("B",))
 
@@ -223,18 +225,18 @@ def test_keys_may_be_arrays(visits):
 @pytest.mark.parametrize(
     "change", [lambda a: a.limit(-1), lambda a: a.limit("2"), lambda a: a.limit(2.5), lambda a: a.having("n > 3")]
 )
-def test_an_answer_takes_no_slip(visits, change):
+def test_an_answer_takes_no_slip(visits: Any, change: Any) -> None:
     answer = visits.group_by("ward", keys=["A", "B"]).count().release(epsilon=1)
     with pytest.raises(InvalidParameter):
         change(answer)
     assert len(answer.limit(1)) == 1
 
 
-def test_a_plan_takes_the_guesses_of_a_forecast(visits):
+def test_a_plan_takes_the_guesses_of_a_forecast(visits: Any) -> None:
     bought = protect(pa.table(ROWS), unit=mosha.Person("who")).sum("days", between="automatic")
     with pytest.raises(InvalidParameter, match="guess"):
         bought.plan(within=10)
-    guessed = {"at_most": 2, "between": {"days": (0, 10)}}
+    guessed: dict[str, Any] = {"at_most": 2, "between": {"days": (0, 10)}}
     budget = bought.plan(within=10, **guessed)
     assert max(bought.forecast(epsilon=budget.epsilon, **guessed)["sum"]) <= 10
 
@@ -248,18 +250,18 @@ def test_a_plan_takes_the_guesses_of_a_forecast(visits):
     ],
     ids=["real", "nanoseconds", "moments"],
 )
-def test_a_person_is_not_told_by_what_is_read_to_some_precision(ids):
+def test_a_person_is_not_told_by_what_is_read_to_some_precision(ids: Any) -> None:
     with pytest.raises(DataError, match="are identified by"):
         protect(pa.table({"id": ids}), unit=mosha.Person("id"))
 
 
-def test_a_column_is_no_attribute_and_the_answer_names_verbs():
+def test_a_column_is_no_attribute_and_the_answer_names_verbs() -> None:
     table = mosha.protect({"who": [1], "days": [3]}, unit=mosha.Person("who"))
     with pytest.raises(AttributeError, match=r"mean\('days', between="):
         table.days  # noqa: B018
 
 
-def test_a_broken_delta_folder_is_a_typed_error(tmp_path):
+def test_a_broken_delta_folder_is_a_typed_error(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     (tmp_path / "visits" / "_delta_log").mkdir(parents=True)
     with pytest.raises(mosha.errors.DataError, match="Delta"):

@@ -1,6 +1,7 @@
 """Where a noisy histogram hides how slowly people fall, an answer says that it has no bar to rely on."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ SLOW = {
 }
 
 
-def release(rows, epsilon, generator):
+def release(rows: Any, epsilon: float, generator: np.random.Generator) -> tuple[bool, bool]:
     """Whether the bar of a count holds, and whether the answer says that there is none."""
     choice = NormChoice(epsilon * SHARE_FOR_BOUNDS, 1, twice=False, share=SHARE_FOR_BOUNDS)
     marks, rest = thresholds(), epsilon * (1 - SHARE_FOR_BOUNDS)
@@ -31,7 +32,7 @@ def release(rows, epsilon, generator):
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_a_bar_that_does_not_hold_is_not_called_one(name):
+def test_a_bar_that_does_not_hold_is_not_called_one(name: str) -> None:
     """Bars that are missed without a word: 5% at most, so that more than 32 of 200 come once in 1e9 runs."""
     generator = np.random.default_rng()
     found = [release(np.asarray(SLOW[name](generator), np.int64), 0.2, generator) for _ in range(DRAWS)]
@@ -43,14 +44,14 @@ def test_a_bar_that_does_not_hold_is_not_called_one(name):
 @pytest.mark.parametrize(
     "law", [lambda g: np.full(PEOPLE, 4), lambda g: g.geometric(0.2, PEOPLE)], ids=["four", "geometric"]
 )
-def test_a_bar_that_holds_is_not_called_a_guess(law):
+def test_a_bar_that_holds_is_not_called_a_guess(law: Any) -> None:
     generator = np.random.default_rng()
     found = [release(np.asarray(law(generator), np.int64), 1.0, generator) for _ in range(DRAWS)]
     assert not any(hidden for _, hidden in found)
     assert sum(not held for held, _ in found) <= 32
 
 
-def test_the_answer_says_it_in_words():
+def test_the_answer_says_it_in_words() -> None:
     """Of 600 people most have one row and some two: at epsilon 0.2 nobody can see the others."""
     who = np.repeat(np.arange(600), np.where(np.arange(600) % 3, 1, 2))
     account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=100)

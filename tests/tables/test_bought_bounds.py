@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ PEOPLE, GROUPS = 12_000, 150
 
 
 @pytest.fixture(scope="module")
-def heavy():
+def heavy() -> tuple[Any, ...]:
     generator = np.random.default_rng()
     rows = np.minimum(np.floor(generator.pareto(1.5, PEOPLE) * 4 + 1), 300).astype(int)
     who = np.repeat(np.arange(PEOPLE), rows)
@@ -30,11 +31,11 @@ def heavy():
     return pa.table({"who": who, "group": group}), np.bincount(group, minlength=GROUPS)
 
 
-def question_of(table, unit):
+def question_of(table: Any, unit: Any) -> Any:
     return protect(table, unit=unit).group_by("group", keys=range(GROUPS)).count()
 
 
-def predicted(table, truth, unit, budget):
+def predicted(table: Any, truth: Any, unit: Any, budget: Any) -> Any:
     """The error of a declared bound: exact bias, and the deviation of the noise."""
     question = question_of(table, unit)
     (part,) = question.parts(budget)
@@ -45,7 +46,7 @@ def predicted(table, truth, unit, budget):
 
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(rho=0.02)], ids=["laplace", "gaussian"])
-def test_a_bound_that_is_bought_is_close_to_the_best_one(heavy, budget):
+def test_a_bound_that_is_bought_is_close_to_the_best_one(heavy: Any, budget: Any) -> None:
     # The tail of these people is so heavy that the best bound hangs on a few of them, and the buckets they are in are
     # too small to be trusted: a choice some steps off is honest. How close it comes on ten million rows is a benchmark.
     # An empty bucket far up looks filled once in 10,000 choices: of five it does three times with less than 1e-10.
@@ -63,14 +64,14 @@ def test_a_bound_that_is_bought_is_close_to_the_best_one(heavy, budget):
     assert ours <= 0.5 * max(errors[0], errors[-1])  # it matters: bounds far off are far worse
 
 
-def bought(table, question, budget):
+def bought(table: Any, question: Any, budget: Any) -> float:
     """The norms that are bought, in rows or in the sum's own unit."""
     (part,) = question.parts(budget)
     return float(part.norm(question.frame, mosha.noise.secure()) * next(iter(part.values.values())).magnitude)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.01])
-def test_a_tiny_budget_never_buys_an_absurd_bound(epsilon):
+def test_a_tiny_budget_never_buys_an_absurd_bound(epsilon: float) -> None:
     # 400 people with 3 rows. An empty bucket looks filled at the norm B with probability e^-4 / (2 B): above 1000 rows
     # with 6e-5 a choice, three times of 20 with less than 3e-10.
     table = protect(pa.table({"who": np.repeat(np.arange(400), 3)}), unit=mosha.Person("who"))
@@ -80,7 +81,7 @@ def test_a_tiny_budget_never_buys_an_absurd_bound(epsilon):
         assert 3 <= np.median(found) <= 4
 
 
-def test_the_bound_of_a_single_sum_is_in_its_own_unit():
+def test_the_bound_of_a_single_sum_is_in_its_own_unit() -> None:
     # 20,000 people with 4 rows of at most 1.5, clamped to [0, 1000]: a bound in rows would be 4 * 1000.
     # False alarm: at epsilon 4 the scale of the histogram is 1 person; missing a bucket of thousands is impossible, and
     # an empty one far up looks filled with probability below e^-4 / 2 / 600 each, three of them in a row below 1e-10.
@@ -97,23 +98,23 @@ def test_the_bound_of_a_single_sum_is_in_its_own_unit():
     assert "in a sum" in " ".join(part.notes(value["parts"][0]))
 
 
-def rows_of(person, generator):
+def rows_of(person: Any, generator: Any) -> list[Any]:
     size = generator.choice([1, 3, 40])
     values = [None, 0.0, -3.5, 1e9, 2.0**-30, float("nan"), 17.0]
     return [(person, generator.choice("ABC"), generator.choice(values)) for _ in range(size)]
 
 
-def as_table(rows):
+def as_table(rows: Any) -> Any:
     who, group, value = zip(*rows, strict=True)
     return pa.table({"who": pa.array(who, pa.int64()), "group": group, "x": pa.array(value, pa.float64())})
 
 
-def pair(generator):
+def pair(generator: Any) -> list[Any]:
     others = [row for person in range(8) for row in rows_of(person, generator)]
     return [protect(as_table(rows), unit=mosha.Person("who")) for rows in (others + rows_of(99, generator), others)]
 
 
-def test_one_person_moves_every_histogram_by_one():
+def test_one_person_moves_every_histogram_by_one() -> None:
     generator = random.Random()
     for _ in range(3):
         first, second = pair(generator)
@@ -136,7 +137,7 @@ def test_one_person_moves_every_histogram_by_one():
         assert moved <= 1 << BITS
 
 
-def test_one_person_moves_distinct_counts_and_scores_within_their_reach():
+def test_one_person_moves_distinct_counts_and_scores_within_their_reach() -> None:
     generator = random.Random()
     for _ in range(8):
         tables = [t.__class__(t.relation, mosha.Person("who", at_most=2)) for t in pair(generator)]
@@ -147,7 +148,7 @@ def test_one_person_moves_distinct_counts_and_scores_within_their_reach():
         assert np.abs(found[0] - found[1]).sum() <= part._find_reach(2) == 2
 
 
-def test_buckets_hold_what_lies_between_their_edges():
+def test_buckets_hold_what_lies_between_their_edges() -> None:
     marks = edges()
     values = [-1e100, -(2.0**40), -3.0, -1.0, 0.0, 2.0**-21, 2.0**-20, 1.0, 1.5, 2.0, 2.0**40, 1e100]
     table = protect(pa.table({"x": values}), unit=mosha.Row())
@@ -159,13 +160,13 @@ def test_buckets_hold_what_lies_between_their_edges():
     assert {key: n for (key,), (n,) in found.to_dict().items()} == expected
 
 
-def _unbounded():
+def _unbounded() -> Any:
     from mosha.connect.plan.bounding import Unbounded
 
     return Unbounded()
 
 
-def test_every_choice_of_buckets_is_a_range():
+def test_every_choice_of_buckets_is_a_range() -> None:
     last = len(edges())
     for first in range(last + 1):
         for end in range(first, last + 1):
@@ -174,13 +175,13 @@ def test_every_choice_of_buckets_is_a_range():
 
 
 @pytest.mark.parametrize("rows", [1, 3, 10])
-def test_rows_of_one_unit_in_one_group_are_paid_for(rows):
+def test_rows_of_one_unit_in_one_group_are_paid_for(rows: int) -> None:
     # The law of a group with n rows and of one with n + rows, exactly; d = delta / rows would not do.
     epsilon, delta = 1.0, 1e-3
     table = protect(pa.table({"g": ["A"]}), unit=mosha.Row(at_most=rows))
     selection = KeySelection.plan(table.group_by("g").count().frame, Budget(epsilon=epsilon, delta=delta), 1.0, delta)
 
-    def worst(each):
+    def worst(each: Any) -> Any:
         p = [n / 2**128 for n in keeping_probabilities(*each)]
         p += [1.0] * rows
         return max(
@@ -195,7 +196,7 @@ def test_rows_of_one_unit_in_one_group_are_paid_for(rows):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05])
-def test_the_share_of_values_outside_of_a_bought_range_is_told_and_bounded(share):
+def test_the_share_of_values_outside_of_a_bought_range_is_told_and_bounded(share: float) -> None:
     # 5% of the values are spread so thinly over far powers of two that none of these buckets stands out. The bound is
     # the sum of over a hundred noises, missed in one of 20 releases: in more than 19 of 60 with 1e-10, where one
     # without its margin would be missed in 30.

@@ -4,6 +4,10 @@ A column that takes 'A' for 'a' would weigh the rows of two persons together, an
 other counts for: more than the noise was made for.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -27,13 +31,13 @@ ROWS = [
 WARDS = ["w", "W", "v"]
 
 
-def plain(rows):
+def plain(rows: Any) -> Any:
     return protect(
         pa.table(dict(zip(("who", "ward", "x"), map(list, zip(*rows, strict=True)), strict=True))), unit=UNIT
     )
 
 
-def in_duckdb(rows, folder, name, compiled_from):
+def in_duckdb(rows: Any, folder: Any, name: Any, compiled_from: Any) -> Any:
     with duckdb.connect(folder / f"{name}.duckdb") as connection:
         connection.execute(
             "CREATE TABLE t (who VARCHAR COLLATE NOCASE, ward VARCHAR COLLATE NOCASE.NOACCENT, x DOUBLE)"
@@ -42,7 +46,7 @@ def in_duckdb(rows, folder, name, compiled_from):
     return protect(folder / f"{name}.duckdb", table="t", unit=UNIT, engine=DuckDB(compiled_from=compiled_from))
 
 
-def in_postgresql(rows, url):
+def in_postgresql(rows: Any, url: Any) -> Any:
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
@@ -59,7 +63,7 @@ def in_postgresql(rows, url):
     return protect(url, table="folded", unit=UNIT)
 
 
-def in_mariadb(rows, server):
+def in_mariadb(rows: Any, server: Any) -> Any:
     """Columns of the server's usual kind, which takes 'A' for 'a' and 'b' for 'b '."""
     url = server.make_database("folded")
     with server.connect("folded") as connection, connection.cursor() as cursor:
@@ -70,7 +74,7 @@ def in_mariadb(rows, server):
     return protect(url, table="folded", unit=UNIT)
 
 
-def questions(table):
+def questions(table: Any) -> Iterator[Any]:
     grouped = table.group_by("ward", keys=WARDS)
     yield grouped.aggregate(n=count(), s=total("x", between=(0, 4)))
     yield grouped.aggregate(p=persons(), d=distinct("who"), m=median("x", between=(0, 4)))
@@ -78,7 +82,7 @@ def questions(table):
     yield table.group_by(up=mosha.col("ward").upper(), keys=["W", "V"]).count()
 
 
-def answers(table):
+def answers(table: Any) -> list[Any]:
     return [
         q.measurement(Budget(epsilon=1)).step(None, None, None, mosha.noise.SeededRandom(3))[0]
         for q in questions(table)
@@ -86,20 +90,20 @@ def answers(table):
 
 
 @pytest.mark.parametrize("compiled_from", [0, None], ids=["compiled", "SQL"])
-def test_a_duckdb_column_without_case_gives_the_plain_answer(tmp_path, compiled_from):
+def test_a_duckdb_column_without_case_gives_the_plain_answer(tmp_path: Path, compiled_from: Any) -> None:
     assert answers(in_duckdb(ROWS, tmp_path, "t", compiled_from)) == answers(plain(ROWS))
 
 
-def test_a_postgresql_column_without_case_gives_the_plain_answer(postgres_server):
+def test_a_postgresql_column_without_case_gives_the_plain_answer(postgres_server: Any) -> None:
     assert answers(in_postgresql(ROWS, postgres_server.url("postgres"))) == answers(plain(ROWS))
 
 
-def test_a_mariadb_column_without_case_and_blanks_gives_the_plain_answer(mariadb_server):
+def test_a_mariadb_column_without_case_and_blanks_gives_the_plain_answer(mariadb_server: Any) -> None:
     assert answers(in_mariadb(ROWS, mariadb_server)) == answers(plain(ROWS))
 
 
 @pytest.mark.parametrize("who", sorted({row[0] for row in ROWS}))
-def test_who_leaves_moves_nobody_else(tmp_path, who):
+def test_who_leaves_moves_nobody_else(tmp_path: Path, who: Any) -> None:
     pair = [
         in_duckdb(rows, tmp_path, name, None)
         for name, rows in (("all", ROWS), ("less", [r for r in ROWS if r[0] != who]))

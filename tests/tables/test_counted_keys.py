@@ -1,6 +1,7 @@
 """Groups from the data that are shown by their own noisy counts: seldom one of a single person, and accurate."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from mosha.tables.parts.counted_keys import CountedKeys, find_threshold, list_la
 BUDGET = Budget(epsilon=0.5, delta=1e-6)
 
 
-def plan_of(unit, budget=BUDGET, **aggregates):
+def plan_of(unit: Any, budget: Any = BUDGET, **aggregates: Any) -> Any:
     table = protect(pa.table({"who": [1, 2], "g": ["a", "b"], "x": [1.0, 2.0]}), unit=unit)
     return table.group_by("g").aggregate(**(aggregates or {"count": count()})).plan_release(budget)
 
@@ -30,7 +31,7 @@ NOISES = [
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
-def test_the_bound_on_a_tail_is_above_the_tail_and_close_to_it(noise):
+def test_the_bound_on_a_tail_is_above_the_tail_and_close_to_it(noise: Any) -> None:
     # 200,000 draws at a point that a hundredth exceeds: the share is off by 6.5 deviations once in 1e10.
     reach, draws = 64, 200_000
     sample = noise.add(np.zeros((draws, noise.channels), object), [reach] * noise.channels, mosha.noise.secure())[:, 0]
@@ -51,7 +52,9 @@ LIMITS = [
 
 @pytest.mark.parametrize(("limits", "reach", "units"), LIMITS, ids=repr)
 @pytest.mark.parametrize("noise", NOISES[:1] + NOISES[3:4], ids=repr)
-def test_no_unit_lifts_a_group_of_its_own_above_the_threshold_more_often_than_delta(limits, reach, units, noise):
+def test_no_unit_lifts_a_group_of_its_own_above_the_threshold_more_often_than_delta(
+    limits: Any, reach: Any, units: Any, noise: Any
+) -> None:
     blocks, delta = tuple(list_largest_counts(limits, reach)), 1e-6
     level = find_threshold(noise, reach, blocks, delta)
     for counts in units:
@@ -67,14 +70,14 @@ UNITS = [
     mosha.Person("who"),
     mosha.Person("who", at_most=6),
     mosha.Person("who", groups=3, per_group=2),
-    mosha.Person("who", at_most=6, neighbors="replace-one"),
+    mosha.Person("who", at_most=6, neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Row(at_most=3),
 ]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 @pytest.mark.parametrize("budget", [BUDGET, Budget(rho=0.01, delta=1e-6)], ids=str)
-def test_a_count_shows_groups_at_no_price_of_its_own_and_within_the_budget(unit, budget):
+def test_a_count_shows_groups_at_no_price_of_its_own_and_within_the_budget(unit: Any, budget: Any) -> None:
     plan = plan_of(unit, budget)
     assert isinstance(plan.parts[0], CountedKeys)
     assert plan.selection is None
@@ -83,11 +86,11 @@ def test_a_count_shows_groups_at_no_price_of_its_own_and_within_the_budget(unit,
         assert mosha.accounting.epsilon(event, budget.delta) <= budget.epsilon * (1 + 1e-9)
 
 
-def test_where_no_count_is_asked_groups_are_selected_by_their_people():
+def test_where_no_count_is_asked_groups_are_selected_by_their_people() -> None:
     assert plan_of(mosha.Person("who", at_most=6), m=mean("x", between=(0, 3))).selection is not None
 
 
-def sites():
+def sites() -> Any:
     """About 700 people and 2,400 rows at the smallest of six sites; each person lives at one, and has up to 6 rows."""
     generator = np.random.default_rng()
     people = 700 + 100 * np.arange(6)
@@ -97,7 +100,7 @@ def sites():
 
 
 @pytest.mark.parametrize("unit", [mosha.Person("who"), mosha.Person("who", at_most=6)], ids=["bought", "declared"])
-def test_no_site_of_seven_hundred_people_is_lost_at_a_small_epsilon(unit):
+def test_no_site_of_seven_hundred_people_is_lost_at_a_small_epsilon(unit: Any) -> None:
     # 2,200 rows against a threshold below 800 and noise of scale 40 at most: a miss has a chance below e^-35; that a
     # bound above 12 rows is bought has one of 1e-4 each, and then a miss is still rarer than 1e-6.
     question = protect(sites(), unit=unit).group_by("site").count()
@@ -107,14 +110,14 @@ def test_no_site_of_seven_hundred_people_is_lost_at_a_small_epsilon(unit):
         assert len(value["keys"]) == 6
 
 
-def test_the_bar_of_a_count_by_groups_from_the_data_is_that_of_public_keys():
+def test_the_bar_of_a_count_by_groups_from_the_data_is_that_of_public_keys() -> None:
     """Thresholding the noisy count itself costs no epsilon: 5 rows a person at 0.25 have bars of 60, as Laplace has."""
     question = protect(sites(), unit=mosha.Person("who", at_most=5)).group_by("site").count()
     (bar,) = question.forecast(epsilon=0.25, delta=2.5e-8)["count"].tolist()
     assert bar == pytest.approx(20 * math.log(20), rel=0.035)
 
 
-def test_other_parts_are_asked_about_the_groups_that_the_counts_show():
+def test_other_parts_are_asked_about_the_groups_that_the_counts_show() -> None:
     table = protect(
         pa.table({"who": np.arange(4000), "g": ["a", "b"] * 2000, "x": np.tile([1.0, 1.0, 2.0, 2.0], 1000)}),
         unit=mosha.Person("who", at_most=1),
@@ -130,7 +133,7 @@ def test_other_parts_are_asked_about_the_groups_that_the_counts_show():
     assert answers["d"].shape == (2,)
 
 
-def test_the_answer_says_from_which_count_on_groups_are_shown():
+def test_the_answer_says_from_which_count_on_groups_are_shown() -> None:
     plan = plan_of(mosha.Person("who", at_most=6))
     value, _ = plan.measurement("count").step(None, None, None, mosha.noise.secure())
     assert "not shown" in " ".join(plan.notes(value))
@@ -138,7 +141,7 @@ def test_the_answer_says_from_which_count_on_groups_are_shown():
 
 
 @pytest.mark.parametrize("unit", [mosha.Person("who"), mosha.Person("who", at_most=6)], ids=["bought", "declared"])
-def test_a_question_whose_counts_show_groups_is_explained(unit):
+def test_a_question_whose_counts_show_groups_is_explained(unit: Any) -> None:
     """With a bound that is to be bought, an explanation was refused for the lack of a guess."""
     table = protect(pa.table({"who": [1, 2], "g": ["a", "b"]}), unit=unit)
     said = table.group_by("g").count().explain(epsilon=1, delta=1e-6)

@@ -4,6 +4,8 @@ import random
 import re
 from datetime import date, timedelta
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -60,7 +62,7 @@ QUERIES = [
 
 
 @pytest.fixture(scope="module")
-def shop():
+def shop() -> dict[str, Any]:
     g = random.Random(7)
     return {
         "country": pa.table({"code": list("abc"), "name": list("ABC")}),
@@ -84,13 +86,13 @@ def shop():
 
 
 @pytest.fixture
-def database(shop):
+def database(shop: Any) -> Any:
     account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), rho=1e9, delta=1e-3)
     return mosha.protect_database(shop, schema=SCHEMA, account=account)
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_private_answer_agrees_with_the_plain_one(database, shop, sql):
+def test_a_private_answer_agrees_with_the_plain_one(database: Any, shop: Any, sql: Any) -> None:
     connection = duckdb.connect()
     for name, table in shop.items():
         connection.register(name, table)
@@ -103,7 +105,7 @@ def test_a_private_answer_agrees_with_the_plain_one(database, shop, sql):
             assert value == exact if isinstance(exact, str) else abs(value - exact) < 30
 
 
-def agree(place, shop, sql):
+def agree(place: Any, shop: Any, sql: Any) -> bool:
     """Whether a database answers as the same tables in memory; the noise deviates by less than 0.03, so 3 is far."""
     answers = []
     for each in (place, shop):
@@ -114,7 +116,7 @@ def agree(place, shop, sql):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_folder_of_files_is_a_database(shop, tmp_path, ending):
+def test_a_folder_of_files_is_a_database(shop: Any, tmp_path: Path, ending: str) -> None:
     for name, table in shop.items():
         write = pyarrow.csv.write_csv if ending == "csv" else pyarrow.parquet.write_table
         write(table, tmp_path / f"{name}.{ending}")
@@ -125,7 +127,7 @@ def test_a_folder_of_files_is_a_database(shop, tmp_path, ending):
         agree(str(tmp_path), shop, QUERIES[0])
 
 
-def test_the_catalogue_of_a_spark_session_is_a_database(shop, spark_session, tmp_path):
+def test_the_catalogue_of_a_spark_session_is_a_database(shop: Any, spark_session: Any, tmp_path: Path) -> None:
     for name, table in shop.items():
         pyarrow.parquet.write_table(table, tmp_path / f"{name}.parquet")
         spark_session.read.parquet(str(tmp_path / f"{name}.parquet")).createOrReplaceTempView(name)
@@ -137,7 +139,7 @@ def test_the_catalogue_of_a_spark_session_is_a_database(shop, spark_session, tmp
             spark_session.catalog.dropTempView(name)
 
 
-def test_a_mariadb_database_gives_the_same_answers(shop, mariadb_server):
+def test_a_mariadb_database_gives_the_same_answers(shop: Any, mariadb_server: Any) -> None:
     url = mariadb_server.make_database("shop_of_many")
     kinds = {pa.int64(): "BIGINT", pa.string(): "VARCHAR(20)", pa.float64(): "DOUBLE", pa.date32(): "DATE"}
     with mariadb_server.connect("shop_of_many") as connection, connection.cursor() as cursor:
@@ -151,7 +153,7 @@ def test_a_mariadb_database_gives_the_same_answers(shop, mariadb_server):
         assert agree(url, shop, sql), sql
 
 
-def test_a_postgresql_database_gives_the_same_answers(shop, postgres_server):
+def test_a_postgresql_database_gives_the_same_answers(shop: Any, postgres_server: Any) -> None:
     import psycopg
 
     kinds = {pa.int64(): "BIGINT", pa.string(): "TEXT", pa.float64(): "DOUBLE PRECISION", pa.date32(): "DATE"}
@@ -169,7 +171,7 @@ def test_a_postgresql_database_gives_the_same_answers(shop, postgres_server):
         assert agree(url, shop, sql), sql
 
 
-def test_the_path_of_every_table_is_said(database):
+def test_the_path_of_every_table_is_said(database: Any) -> None:
     assert database.paths == {
         "customer": "customer.id",
         "orders": "orders.customer_id",
@@ -178,13 +180,13 @@ def test_the_path_of_every_table_is_said(database):
     assert repr(database) == "Database(country (public), customer, orders, line)"
 
 
-def test_a_table_of_a_database_answers_the_verbs(database):
+def test_a_table_of_a_database_answers_the_verbs(database: Any) -> None:
     assert abs(database["line"].count().release(rho=1e6).table["count"][0] - 4000) < 30
     with pytest.raises(errors.DataError, match="no protected table 'country'"):
         database["country"]
 
 
-def test_a_retry_of_a_question_with_subqueries_finds_its_answer(database):
+def test_a_retry_of_a_question_with_subqueries_finds_its_answer(database: Any) -> None:
     asked = "SELECT COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM line l WHERE l.order_id = o.id AND l.n > 3)"
     first, second = (database.query(asked, rho=1, key="k") for _ in range(2))
     assert list(first) == list(second)
@@ -192,20 +194,20 @@ def test_a_retry_of_a_question_with_subqueries_finds_its_answer(database):
         database.query(asked.replace("> 3", "> 2"), rho=1, key="k")
 
 
-def test_explain_says_the_path(database):
+def test_explain_says_the_path(database: Any) -> None:
     said = database.explain("SELECT COUNT(*) FROM line", epsilon=1)
     assert "line.order_id -> orders.customer_id" in said
     assert "leads to no customer, or to several, count nowhere" in said
 
 
-def test_explain_says_for_whom_shared_rows_count(shop):
+def test_explain_says_for_whom_shared_rows_count(shop: Any) -> None:
     schema = _change(line={"rows_of": "customer", "foreign_keys": {"order_id": "orders.id"}, "several": "each"})
     said = mosha.protect_database(shop, schema=schema).explain("SELECT COUNT(*) FROM line", epsilon=1)
     assert "count for each of them" in said
 
 
-def _change(**tables):
-    return {"persons": SCHEMA["persons"], "tables": {**SCHEMA["tables"], **tables}}
+def _change(**tables: Any) -> dict[str, Any]:
+    return {"persons": SCHEMA["persons"], "tables": {**SCHEMA["tables"], **tables}}  # type: ignore[dict-item]
 
 
 WRONG = {
@@ -227,9 +229,9 @@ WRONG = {
     ),
     "means nothing here": _change(line={"rows_of": "customer", "owner": "x"}),
     "two kinds of persons": {
-        "persons": {**SCHEMA["persons"], "clerk": {"key": "clerk.id"}},
+        "persons": {**SCHEMA["persons"], "clerk": {"key": "clerk.id"}},  # type: ignore[dict-item]
         "tables": {
-            **SCHEMA["tables"],
+            **SCHEMA["tables"],  # type: ignore[dict-item]
             "orders": {"rows_of": "customer", "foreign_keys": {"customer_id": "customer.id", "id": "clerk.id"}},
         },
     },
@@ -239,29 +241,29 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("words", "schema"), WRONG.items(), ids=list(WRONG))
-def test_a_wrong_schema_is_refused_in_words_before_anything_is_read(words, schema):
+def test_a_wrong_schema_is_refused_in_words_before_anything_is_read(words: Any, schema: Any) -> None:
     with pytest.raises(errors.InvalidParameter, match=words):
         mosha.protect_database({}, schema=schema)
 
 
-def test_a_foreign_key_of_another_type_is_refused(shop):
+def test_a_foreign_key_of_another_type_is_refused(shop: Any) -> None:
     text = {**shop, "line": pa.table({"order_id": ["1"], "amount": [1.0], "n": [1]})}
     with pytest.raises(errors.DataError, match="same type"):
         mosha.protect_database(text, schema=SCHEMA)
 
 
-def test_one_of_two_paths_may_be_chosen(shop):
+def test_one_of_two_paths_may_be_chosen(shop: Any) -> None:
     line = {"rows_of": "customer", "foreign_keys": {"order_id": "orders.id", "n": "customer.id"}, "through": "n"}
     assert mosha.protect_database(shop, schema=_change(line=line)).paths["line"] == "line.n"
 
 
-def test_an_account_for_somebody_else_is_refused(shop):
+def test_an_account_for_somebody_else_is_refused(shop: Any) -> None:
     other = mosha.Ledger.memory().account("x", unit=mosha.Person("id"), epsilon=1)
     with pytest.raises(errors.WrongUnit):
         mosha.protect_database(shop, schema=SCHEMA, account=other)
 
 
-def test_each_kind_of_person_has_an_account_and_their_rows_do_not_meet(shop):
+def test_each_kind_of_person_has_an_account_and_their_rows_do_not_meet(shop: Any) -> None:
     schema = {
         "persons": {"customer": {"key": "customer.id"}, "buyer": {"key": "orders.customer_id"}},
         "tables": {"customer": {"rows_of": "customer"}, "orders": {"rows_of": "buyer"}},
@@ -270,7 +272,7 @@ def test_each_kind_of_person_has_an_account_and_their_rows_do_not_meet(shop):
     accounts = {kind: ledger.account(kind, unit=mosha.Person(kind), epsilon=5) for kind in schema["persons"]}
     database = mosha.protect_database(shop, schema=schema, account=accounts)
     database.query("SELECT COUNT(*) AS n FROM orders", epsilon=1)
-    assert (accounts["customer"].spent, accounts["buyer"].spent) == (0, pytest.approx(1))
+    assert (accounts["customer"].spent, accounts["buyer"].spent) == (0, pytest.approx(1))  # type: ignore[comparison-overlap]
     with pytest.raises(errors.WrongUnit):
         database.query("SELECT COUNT(*) FROM orders o JOIN customer c ON c.id = o.customer_id", epsilon=1)
     with pytest.raises(errors.InvalidParameter, match="account of its own"):
@@ -291,24 +293,24 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("sql", "words"), REFUSED.items(), ids=list(REFUSED))
-def test_what_would_mix_people_is_refused_unpaid(database, sql, words):
+def test_what_would_mix_people_is_refused_unpaid(database: Any, sql: Any, words: Any) -> None:
     with pytest.raises(errors.MoshaError, match=words):
         database.query(sql, epsilon=1, delta=1e-6)
     assert database["line"].account.spent == 0
 
 
-def test_nobody_moves_the_rows_of_others_along_random_paths():
+def test_nobody_moves_the_rows_of_others_along_random_paths() -> None:
     outcomes = [compare(seed, dict) for seed in islice(draw_seeds("paths"), 20)]
     assert sum(outcomes) >= 10  # a quarter of the queries is refused: all twenty once in 10^12 runs
 
 
-def test_the_comparison_finds_shared_rows_that_are_given_to_each(monkeypatch):
+def test_the_comparison_finds_shared_rows_that_are_given_to_each(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = World.declare
 
-    def declare(self):
+    def declare(self: Any) -> Any:
         said = declared(self)
         for name in self.several:
-            said["tables"][name]["several"] = "each"
+            said["tables"][name]["several"] = "each"  # type: ignore[index]
         return said
 
     monkeypatch.setattr(World, "declare", declare)
@@ -328,7 +330,7 @@ INSERT INTO line VALUES (10, 1.5, 1), (10, 2.5, 2), (11, 3.5, 3);
 """
 
 
-def _check_draft(place):
+def _check_draft(place: Any) -> None:
     import yaml
 
     draft = yaml.safe_load(mosha.tables.draft_database(place, person="customer.id"))
@@ -344,11 +346,11 @@ def _check_draft(place):
     database = mosha.protect_database(place, schema=draft, account=account)
     tables = "country, line, orders, customer"
     joined = "order_id = orders.id AND customer_id = customer.id AND code = customer.country"
-    (row,) = database.query(f"SELECT COUNT(*) AS n FROM {tables} WHERE {joined}", rho=1e6)
-    assert abs(row["n"] - 3) < 1
+    (row,) = database.query(f"SELECT COUNT(*) AS n FROM {tables} WHERE {joined}", rho=1e6)  # type: ignore[str-unpack]
+    assert abs(row["n"] - 3) < 1  # type: ignore[index, operator]
 
 
-def test_a_duckdb_file_is_drafted_from_its_catalogue(tmp_path):
+def test_a_duckdb_file_is_drafted_from_its_catalogue(tmp_path: Path) -> None:
     place = str(tmp_path / "shop.duckdb")
     with duckdb.connect(place) as connection:
         connection.execute(TABLES)
@@ -359,7 +361,7 @@ def test_a_duckdb_file_is_drafted_from_its_catalogue(tmp_path):
         mosha.tables.draft_database(str(tmp_path / "none.duckdb"), person="customer.id")
 
 
-def test_a_postgresql_database_is_drafted_from_its_catalogue(postgres_server):
+def test_a_postgresql_database_is_drafted_from_its_catalogue(postgres_server: Any) -> None:
     import psycopg
 
     with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
@@ -369,7 +371,7 @@ def test_a_postgresql_database_is_drafted_from_its_catalogue(postgres_server):
     _check_draft(postgres_server.url("shop"))
 
 
-def test_a_mariadb_database_is_drafted_from_its_catalogue(mariadb_server):
+def test_a_mariadb_database_is_drafted_from_its_catalogue(mariadb_server: Any) -> None:
     url = mariadb_server.make_database("shop")
     with mariadb_server.connect("shop") as connection, connection.cursor() as cursor:
         for statement in filter(str.strip, TABLES.replace("TEXT", "VARCHAR(9)").split(";")):
@@ -387,22 +389,22 @@ PREFIXED = [
 
 
 @pytest.mark.parametrize("sql", PREFIXED)
-def test_a_schema_is_a_part_of_a_name(shop, sql):
+def test_a_schema_is_a_part_of_a_name(shop: Any, sql: Any) -> None:
     schema = {
         "persons": {"buyer": {"key": "shop.line.order_id", "at_most": 100}},
         "tables": {"shop.line": {"rows_of": "buyer", "columns": {"n": {"between": [0, 4]}}}},
     }
     account = mosha.Ledger.memory().account("shop", unit=mosha.Person("buyer"), rho=1e9)
     database = mosha.protect_database({"shop.line": shop["line"]}, schema=schema, account=account)
-    (row,) = database.query(sql, rho=1e6)
-    assert abs(row["n"] - 4000) < 30
-    assert "variance" in mosha.query("SELECT VAR(n) AS variance FROM line", tables=database.tables, rho=1e3).table
+    (row,) = database.query(sql, rho=1e6)  # type: ignore[str-unpack]
+    assert abs(row["n"] - 4000) < 30  # type: ignore[index, operator]
+    assert "variance" in mosha.query("SELECT VAR(n) AS variance FROM line", tables=database.tables, rho=1e3).table  # type: ignore[union-attr]
     with pytest.raises(errors.Refused, match="under this name"):
         database.query("SELECT COUNT(*) FROM other.line", rho=1)
 
 
 @pytest.mark.parametrize("place", ["frames", "file"])
-def test_what_is_shown_of_a_question_does_not_tell_whether_a_key_repeats(place, tmp_path):
+def test_what_is_shown_of_a_question_does_not_tell_whether_a_key_repeats(place: str, tmp_path: Path) -> None:
     """Statements are shorter where keys never repeat, which one row decides: those that are shown are not."""
     schema = {
         "persons": {"customer": {"key": "orders.customer", "at_most": 50}},
@@ -417,8 +419,8 @@ def test_what_is_shown_of_a_question_does_not_tell_whether_a_key_repeats(place, 
         line = pa.table({"order_id": range(20), "n": [1] * 20})
         opened = {"orders": orders, "line": line}
         if place == "file":
-            opened = tmp_path / str(number) / "shop.duckdb"
-            opened.parent.mkdir()
+            opened = tmp_path / str(number) / "shop.duckdb"  # type: ignore[assignment]
+            opened.parent.mkdir()  # type: ignore[attr-defined]
             with duckdb.connect(str(opened)) as made:
                 made.execute("CREATE TABLE orders AS FROM orders")
                 made.execute("CREATE TABLE line AS FROM line")

@@ -3,6 +3,8 @@
 import json
 import sys
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,21 +51,21 @@ KNOWN = Declaration(
 
 
 @pytest.fixture
-def visits(tmp_path):
+def visits(tmp_path: Path) -> Any:
     rows = [f"{i % 40},{i % 30},{'ABC'[i % 3]},2024-01-0{1 + i % 2},x" for i in range(120)]
     (tmp_path / "visits.csv").write_text("\n".join(["patient,days,ward,day,secret", *rows]))
     return tmp_path / "visits.csv"
 
 
 @pytest.mark.parametrize("ending", FILES)
-def test_the_same_is_read_from_every_kind_of_file(tmp_path, ending):
+def test_the_same_is_read_from_every_kind_of_file(tmp_path: Path, ending: Any) -> None:
     place = tmp_path / f"visits.schema.{ending}"
     place.write_text(FILES[ending])
     assert read_declaration(place) == KNOWN
 
 
 @pytest.mark.parametrize("ending", FILES)
-def test_a_file_beside_the_data_is_found_and_answers_for_unit_types_ranges_and_keys(visits, ending):
+def test_a_file_beside_the_data_is_found_and_answers_for_unit_types_ranges_and_keys(visits: Any, ending: Any) -> None:
     visits.with_name(f"visits.schema.{ending}").write_text(FILES[ending])
     table = protect(visits)
     assert table.unit == mosha.Person("patient", at_most=5)
@@ -81,34 +83,34 @@ def test_a_file_beside_the_data_is_found_and_answers_for_unit_types_ranges_and_k
 
 
 @pytest.mark.parametrize("place", ["visits.parquet", "visits/", "visits/*.parquet", "visits/**/*.parquet", "visits"])
-def test_files_folders_and_globs_have_a_declaration_of_the_same_name(tmp_path, place):
+def test_files_folders_and_globs_have_a_declaration_of_the_same_name(tmp_path: Path, place: str) -> None:
     (tmp_path / "visits.schema.toml").write_text(TOML)
     assert beside(f"{tmp_path}/{place}") == tmp_path / "visits.schema.toml"
 
 
 @pytest.mark.parametrize("place", ["postgresql://here/db", "*.csv", "other.csv", 3, None])
-def test_elsewhere_nothing_is_found(tmp_path, monkeypatch, place):
+def test_elsewhere_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Any) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.schema.toml").write_text(TOML)
     assert beside(place) is None
 
 
-def test_two_declarations_beside_the_data_are_refused(visits):
+def test_two_declarations_beside_the_data_are_refused(visits: Any) -> None:
     for ending in ("yaml", "toml"):
         visits.with_name(f"visits.schema.{ending}").write_text(FILES[ending])
     with pytest.raises(InvalidParameter, match="both beside"):
         protect(visits)
 
 
-def test_another_unit_than_the_declared_one_is_refused_and_other_limits_are_not(visits):
+def test_another_unit_than_the_declared_one_is_refused_and_other_limits_are_not(visits: Any) -> None:
     with pytest.raises(WrongUnit, match="declaration"):
         protect(visits, unit=mosha.Row(), schema=PLAIN)
-    assert protect(visits, unit=mosha.Person("patient", at_most=2), schema=PLAIN).unit.at_most == 2
+    assert protect(visits, unit=mosha.Person("patient", at_most=2), schema=PLAIN).unit.at_most == 2  # type: ignore[attr-defined]
     with pytest.raises(InvalidParameter, match="unit"):
         protect(visits, schema={"patient": "integer"})
 
 
-def test_a_column_that_is_computed_anew_loses_what_was_declared(visits):
+def test_a_column_that_is_computed_anew_loses_what_was_declared(visits: Any) -> None:
     table = protect(visits, schema=PLAIN)
     assert table.mean("days")
     hours = table.compute(hours=mosha.col("days") * 24)
@@ -118,7 +120,7 @@ def test_a_column_that_is_computed_anew_loses_what_was_declared(visits):
     assert "days" not in table.declared.without(["days"]).ranges
 
 
-def test_sql_reads_the_declaration(visits):
+def test_sql_reads_the_declaration(visits: Any) -> None:
     table = protect(visits, schema=PLAIN, unit=mosha.Person("patient", at_most=5))
     statement = mosha.sql.statement("SELECT ward, AVG(days) AS stay FROM visits GROUP BY ward", {"visits": table})
     assert statement.question.only == (("A",), ("B",))
@@ -132,7 +134,7 @@ def test_sql_reads_the_declaration(visits):
     assert rare.question.private_keys
 
 
-def test_a_unit_in_one_word_is_one_row_and_columns_may_be_called_so():
+def test_a_unit_in_one_word_is_one_row_and_columns_may_be_called_so() -> None:
     assert Declaration.of({"unit": "row", "columns": {"days": "integer"}}).unit == mosha.Row()
     assert Declaration.of({"unit": "row"}).unit == mosha.Row()
     named = Declaration.of({"unit": "text", "columns": "integer"})
@@ -163,7 +165,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
-def test_what_cannot_be_a_declaration_is_refused(said):
+def test_what_cannot_be_a_declaration_is_refused(said: Any) -> None:
     with pytest.raises(MoshaError):
         Declaration.of(said)
 
@@ -179,21 +181,21 @@ def test_what_cannot_be_a_declaration_is_refused(said):
         ("a.toml", None),
     ],
 )
-def test_files_that_cannot_be_read_are_refused(tmp_path, name, text):
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path, name: str, text: Any) -> None:
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(InvalidParameter, match="declaration"):
         read_declaration(tmp_path / name)
 
 
-def test_a_declaration_of_columns_that_are_not_there_is_refused_at_once(visits):
+def test_a_declaration_of_columns_that_are_not_there_is_refused_at_once(visits: Any) -> None:
     with pytest.raises(DataError, match="'weight'"):
         protect(visits, unit=mosha.Row(), schema={"weight": "real"})
     with pytest.raises(DataError, match="'weight'"):
         protect(visits, unit=mosha.Row(), schema={"weight": {"between": [0, 1]}})
 
 
-def test_without_yaml_a_yaml_file_names_the_extra(tmp_path, monkeypatch):
+def test_without_yaml_a_yaml_file_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.yaml").write_text(YAML)
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(MissingExtra, match="yaml"):

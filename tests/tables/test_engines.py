@@ -1,8 +1,11 @@
 """One question, the same answer wherever the table lives: with the same randomness, to the last bit."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +25,7 @@ PLACES = ["arrow", "pandas", "polars", "csv", "parquet", "folder", "duckdb", "po
 
 
 @pytest.fixture(scope="module")
-def arrow():
+def arrow() -> Any:
     generator = np.random.default_rng()
     size = 400
     days = [None if i % 17 == 0 else float(d) for i, d in enumerate(generator.integers(0, 40, size) / 4)]
@@ -36,23 +39,23 @@ def arrow():
     )
 
 
-def in_csv(table, folder):
+def in_csv(table: Any, folder: Any) -> tuple[Any, ...]:
     pyarrow.csv.write_csv(table, folder / "t.csv")
     return folder / "t.csv", {"schema": SCHEMA}
 
 
-def in_parquet(table, folder):
+def in_parquet(table: Any, folder: Any) -> tuple[Any, ...]:
     pq.write_table(table, folder / "t.parquet")
     return str(folder / "t.parquet"), {}
 
 
-def in_folder(table, folder):
+def in_folder(table: Any, folder: Any) -> tuple[Any, ...]:
     for part in (0, 1):
         pq.write_table(table.slice(200 * part, 200), folder / f"part-{part}.parquet")
     return folder, {}
 
 
-def in_duckdb(table, folder):
+def in_duckdb(table: Any, folder: Any) -> tuple[Any, ...]:
     import duckdb
 
     with duckdb.connect(folder / "t.duckdb") as connection:
@@ -64,7 +67,7 @@ def in_duckdb(table, folder):
 FILES = {"csv": in_csv, "parquet": in_parquet, "folder": in_folder, "duckdb": in_duckdb}
 
 
-def placed(name, table, folder, request):
+def placed(name: Any, table: Any, folder: Any, request: Any) -> Any:
     """The table at a place: what `protect` takes, with its options."""
     if name in FILES:
         return FILES[name](table, folder)
@@ -79,7 +82,7 @@ def placed(name, table, folder, request):
     return (table.to_pandas() if name == "pandas" else library.from_arrow(table)), {}
 
 
-def in_postgresql(url, table):
+def in_postgresql(url: Any, table: Any) -> tuple[Any, ...]:
     import psycopg
 
     with psycopg.connect(url) as connection, connection.cursor() as cursor:
@@ -91,7 +94,7 @@ def in_postgresql(url, table):
     return url, {"table": "stays"}
 
 
-def asked(table):
+def asked(table: Any) -> Iterator[Any]:
     wards = ["ward 0", "ward 1", "ward 2", None]
     numbers = {"n": count(), "stay": mean("days", between=(0, 10)), "middle": median("days", between=(0, 10))}
     yield table.where(mosha.col("days") < 9).group_by("ward", keys=wards).aggregate(people=persons(), **numbers)
@@ -101,21 +104,21 @@ def asked(table):
 
 
 @pytest.fixture(scope="module")
-def expected(arrow):
+def expected(arrow: Any) -> Any:
     return every_answer(protect(arrow, unit=UNIT))
 
 
-def every_answer(table):
+def every_answer(table: Any) -> list[Any]:
     first, second = asked(table)
     return [answers(first, Budget(epsilon=1)), answers(first, Budget(rho=0.1)), answers(second, Budget(epsilon=1))]
 
 
-def answers(question, budget):
+def answers(question: Any, budget: Any) -> Any:
     return question.measurement(budget).step(None, None, None, mosha.noise.SeededRandom(5))[0]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_place_gives_the_same_answer(place, arrow, expected, tmp_path, request):
+def test_every_place_gives_the_same_answer(place: Any, arrow: Any, expected: Any, tmp_path: Path, request: Any) -> None:
     data, options = placed(place, arrow, tmp_path, request)
     table = protect(data, unit=UNIT, **options)
     if place == "spark":  # slow to plan: one release tells
@@ -125,14 +128,14 @@ def test_every_place_gives_the_same_answer(place, arrow, expected, tmp_path, req
 
 
 @pytest.fixture
-def stays(arrow, postgres_server):
+def stays(arrow: Any, postgres_server: Any) -> Any:
     """A question about a table on a server that can be stopped."""
     url, options = in_postgresql(postgres_server.url("postgres"), arrow)
     account = mosha.Ledger.memory().account("stays", unit=UNIT, epsilon=5)
     return protect(url, unit=UNIT, account=account, **options).count()
 
 
-def test_a_server_that_is_away_is_told_before_payment(stays, postgres_server):
+def test_a_server_that_is_away_is_told_before_payment(stays: Any, postgres_server: Any) -> None:
     postgres_server.stop()
     try:
         with pytest.raises(mosha.errors.SourceUnavailable, match="Nothing was spent"):
@@ -142,10 +145,12 @@ def test_a_server_that_is_away_is_told_before_payment(stays, postgres_server):
     assert stays.account.spent == stays.account.failures == 0
 
 
-def test_a_connection_that_is_lost_after_payment_costs_once_and_the_retry_is_free(stays, postgres_server, monkeypatch):
+def test_a_connection_that_is_lost_after_payment_costs_once_and_the_retry_is_free(
+    stays: Any, postgres_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account, look = stays.account, PostgreSQL.analyze
 
-    def look_and_lose(self, found, question):
+    def look_and_lose(self: Any, found: Any, question: Any) -> None:
         look(self, found, question)
         postgres_server.stop()
 
@@ -165,10 +170,10 @@ def test_a_connection_that_is_lost_after_payment_costs_once_and_the_retry_is_fre
     assert (account.spent, account.failures) == (pytest.approx(0.5), 0)
 
 
-def test_a_deadline_breaks_a_statement_off_on_a_server(stays, monkeypatch):
+def test_a_deadline_breaks_a_statement_off_on_a_server(stays: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run = PostgreSQL.run
 
-    def slowly(self, found, question):
+    def slowly(self: Any, found: Any, question: Any) -> Any:
         self._in_snapshot(lambda cursor: cursor.execute("SELECT pg_sleep(600)"), rows=True)
         return run(self, found, question)
 
@@ -190,7 +195,9 @@ def test_a_deadline_breaks_a_statement_off_on_a_server(stays, monkeypatch):
         "ALTER TABLE {} ALTER days TYPE date USING NULL",
     ],
 )
-def test_a_table_that_changed_on_the_server_is_told_before_payment(arrow, postgres_server, change):
+def test_a_table_that_changed_on_the_server_is_told_before_payment(
+    arrow: Any, postgres_server: Any, change: str
+) -> None:
     import psycopg
 
     url, options = in_postgresql(postgres_server.url("postgres"), arrow)
@@ -203,26 +210,26 @@ def test_a_table_that_changed_on_the_server_is_told_before_payment(arrow, postgr
     assert account.spent == account.failures == 0
 
 
-def test_a_deadline_and_a_view_that_is_gone_on_spark(spark_session, monkeypatch):
+def test_a_deadline_and_a_view_that_is_gone_on_spark(spark_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = spark_session.createDataFrame([(1, 2.0), (2, 3.0)], "who long, days double")
     account = mosha.Ledger.memory().account("stays", unit=mosha.Row(), epsilon=5)
     table = protect(frame, unit=mosha.Row(), account=account)
     endless = "SELECT count(*) FROM range(100000000000) WHERE id % 3 = rand()"
 
-    def slowly(self, found, question):
+    def slowly(self: Any, found: Any, question: Any) -> Any:
         return self._run_silently(lambda: self._session.sql(endless).collect(), rows=True)
 
     with monkeypatch.context() as patch:
         patch.setattr(Spark, "run", slowly)
         assert "asks once more" in str(release_too_late(table.count(), epsilon=1))
     assert (account.spent, account.failures) == (1.0, 1)
-    spark_session.catalog.dropTempView(table.relation.source.view.name)
+    spark_session.catalog.dropTempView(table.relation.source.view.name)  # type: ignore[attr-defined]
     with pytest.raises(mosha.errors.DataError, match="Nothing was spent"):
         table.count().release(epsilon=1)
     assert (account.spent, account.failures) == (1.0, 1)
 
 
-def test_a_file_that_went_away_costs_nothing(arrow, tmp_path):
+def test_a_file_that_went_away_costs_nothing(arrow: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(arrow, path)
     account = mosha.Ledger.memory().account("stays", unit=UNIT, epsilon=5)
@@ -234,7 +241,7 @@ def test_a_file_that_went_away_costs_nothing(arrow, tmp_path):
     assert account.spent == 0
 
 
-def test_a_declared_schema_reads_a_csv_by_its_types_and_not_by_its_rows(tmp_path):
+def test_a_declared_schema_reads_a_csv_by_its_types_and_not_by_its_rows(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("who,ward,days\n1,A,3\n2,B,x\n3,A,4.5\n")
     declared = {"who": "text", "days": "integer", "ward": "text"}
     table = protect(tmp_path / "t.csv", unit=mosha.Person("who", at_most=1), schema=declared)
@@ -249,7 +256,7 @@ def test_a_declared_schema_reads_a_csv_by_its_types_and_not_by_its_rows(tmp_path
         protect(pa.table({"x": [1]}), unit=mosha.Row(), schema={"x": "text"})
 
 
-def test_a_frame_with_a_declared_schema_stays_there_as_long_as_its_table():
+def test_a_frame_with_a_declared_schema_stays_there_as_long_as_its_table() -> None:
     tables = [protect(pa.table({"x": [1.0] * 9}), unit=mosha.Row(), schema={"x": "real"}) for _ in range(3)]
     for table in tables:
         for question in (table.count(), table.median("x", between=(0, 2))):

@@ -5,6 +5,7 @@ exact and not merely safe, bars twice as wide as well.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ MOST = binom.isf(1e-10, GROUPS, CONFIDENCE)
 
 
 @pytest.fixture(scope="module")
-def data():
+def data() -> tuple[Any, ...]:
     generator = np.random.default_rng()
     x = generator.uniform(2, 28, (GROUPS, ROWS))
     y = np.clip(0.1 * x + generator.normal(0, 1, (GROUPS, ROWS)), -5, 5)
@@ -34,7 +35,7 @@ def data():
     return pa.table({"who": np.arange(GROUPS * ROWS), **flat}), x, y
 
 
-def questions():
+def questions() -> dict[str, Any]:
     return {
         "rows": ask.count(),
         "people": ask.persons(),
@@ -48,7 +49,7 @@ def questions():
     }
 
 
-def truths(x, y):
+def truths(x: Any, y: Any) -> dict[str, Any]:
     centred = [v - v.mean(axis=1, keepdims=True) for v in (x, y)]
     together = (centred[0] * centred[1]).mean(axis=1)
     return {
@@ -66,7 +67,7 @@ def truths(x, y):
 
 @pytest.mark.parametrize("name", questions())
 @pytest.mark.parametrize("kind", ["pure", "gaussian"])
-def test_error_bars_cover_the_truth_as_often_as_they_say(data, name, kind):
+def test_error_bars_cover_the_truth_as_often_as_they_say(data: Any, name: Any, kind: str) -> None:
     table, x, y = data
     exact = name in EXACT
     budget = Budget(epsilon=0.3 if exact else 3) if kind == "pure" else Budget(rho=0.02 if exact else 2)
@@ -77,7 +78,7 @@ def test_error_bars_cover_the_truth_as_often_as_they_say(data, name, kind):
     missed = np.abs(question.plan_release(budget).answers(value)[name] - truths(x, y)[name])
     bars = measurement.error(CONFIDENCE, value)[name]
 
-    def covered(factor):
+    def covered(factor: Any) -> int:
         return int(np.sum(missed <= bars * factor + 1e-9))
 
     assert covered(1) >= LEAST > covered(0.15 if name == "related" else 0.4)
@@ -90,7 +91,7 @@ SPREADS = ("spread", "deviation", "together", "related")
 
 @pytest.mark.parametrize("rows", [2, 30, 500])
 @pytest.mark.parametrize("kind", ["pure", "gaussian"])
-def test_error_bars_of_spreads_cover_at_every_size_and_far_from_the_middle(rows, kind):
+def test_error_bars_of_spreads_cover_at_every_size_and_far_from_the_middle(rows: int, kind: str) -> None:
     # Nothing is linearised, so a group of two rows is covered as one of five hundred is. Bars at 0.3 of their width
     # must be rejected where there are enough rows for the noise to matter less than the range.
     groups = 400
@@ -115,7 +116,7 @@ def test_error_bars_of_spreads_cover_at_every_size_and_far_from_the_middle(rows,
             assert np.sum(missed <= bars * 0.3) < binom.ppf(1e-10, groups, CONFIDENCE)
 
 
-def related_columns(kind, rows):
+def related_columns(kind: Any, rows: Any) -> tuple[Any, ...]:
     generator = np.random.default_rng()
     if kind == "unrelated":
         return generator.uniform(0, 30, rows), generator.uniform(-5, 5, rows)
@@ -128,7 +129,7 @@ def related_columns(kind, rows):
 
 @pytest.mark.parametrize("kind", ["unrelated", "related", "strongly related"])
 @pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(rho=0.5)], ids=["pure", "gaussian"])
-def test_bars_of_correlations_at_95_percent_cover_95_to_98_percent(kind, budget):
+def test_bars_of_correlations_at_95_percent_cover_95_to_98_percent(kind: str, budget: Any) -> None:
     # False alarm 1e-10 on either side. Bars at 0.7 of their width must be rejected, and twice as wide ones as well.
     rows, draws = 40_000, 4_000
     x, y = related_columns(kind, rows)
@@ -144,7 +145,7 @@ def test_bars_of_correlations_at_95_percent_cover_95_to_98_percent(kind, budget)
 @pytest.mark.parametrize(
     ("budget", "near"), [(Budget(epsilon=1), 0.26), (Budget(rho=0.2), 0.35)], ids=["pure", "gaussian"]
 )
-def test_bars_of_correlations_are_near_the_best_where_the_noise_is_large(budget, near):
+def test_bars_of_correlations_are_near_the_best_where_the_noise_is_large(budget: Any, near: float) -> None:
     # Deviations are known to a tenth or a fifth here. Half as wide bars must be rejected (false alarm 1e-10), and twice
     # as wide ones: the root of a mean of 4000 squares with kurtosis 6 has a deviation of 1.8%, and strays by 12% with
     # 1e-10. Of the best bars it is 0.5, and 0.45 for noise from a box.
@@ -162,7 +163,7 @@ def test_bars_of_correlations_are_near_the_best_where_the_noise_is_large(budget,
 
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=0.01), Budget(rho=1e-5)], ids=["pure", "gaussian"])
-def test_bars_of_variances_hold_and_help_where_the_noise_is_as_large_as_the_answer(budget):
+def test_bars_of_variances_hold_and_help_where_the_noise_is_as_large_as_the_answer(budget: Any) -> None:
     # False alarm 1e-10. Bars at 0.4 of their width must be rejected, and twice as wide ones: the root of a mean of 4000
     # squares with kurtosis 6 has a deviation of 1.8%, and strays by 12% with 1e-10.
     x, draws = np.clip(np.random.default_rng().lognormal(1.0, 1.2, 3000), 0, 50), 4000
@@ -174,7 +175,7 @@ def test_bars_of_variances_hold_and_help_where_the_noise_is_as_large_as_the_answ
     assert error / 2 < 0.215 < error
 
 
-def test_the_bar_of_a_correlation_never_leaves_what_is_possible():
+def test_the_bar_of_a_correlation_never_leaves_what_is_possible() -> None:
     # Two rows, a column without spread, nothing but noise: the bar reaches from -1 to 1, and no further.
     for x in ([1.0, 2.0], [3.0] * 50, list(range(30))):
         table = protect(pa.table({"x": x, "y": [float(v) / 4 for v in x]}), unit=mosha.Row())
@@ -184,7 +185,7 @@ def test_the_bar_of_a_correlation_never_leaves_what_is_possible():
         assert np.all(bars <= 1 + np.abs(found) + 1e-12)  # which no NaN does
 
 
-def test_a_forecast_of_a_correlation_is_near_the_bar_that_is_found():
+def test_a_forecast_of_a_correlation_is_near_the_bar_that_is_found() -> None:
     rows = 20_000
     x, y = related_columns("unrelated", rows)
     table = protect(pa.table({"x": x, "y": y}), unit=mosha.Row())
@@ -196,7 +197,7 @@ def test_a_forecast_of_a_correlation_is_near_the_bar_that_is_found():
     assert question.forecast(rho=0.5)["related"] == [1.0]  # nothing is known without a guess of the rows
 
 
-def test_the_error_bar_of_a_median_is_in_rows_and_covers(data):
+def test_the_error_bar_of_a_median_is_in_rows_and_covers(data: Any) -> None:
     table, x, _ = data
     protected = protect(table, unit=mosha.Person("who", at_most=1))
     middle = quantile("x", 0.5, between=(0, 30), bars="rows")
@@ -210,7 +211,7 @@ def test_the_error_bar_of_a_median_is_in_rows_and_covers(data):
     assert np.sum(missed <= bars) >= LEAST > np.sum(missed <= bars * 0.03)
 
 
-def noised(question, budget, draws):
+def noised(question: Any, budget: Any, draws: Any) -> dict[str, Any]:
     """Many releases as groups of one: the exact sums are asked for once, and noised many times."""
     (part,) = question.parts(budget)
     frame = question.frame
@@ -225,7 +226,7 @@ def noised(question, budget, draws):
 
 @pytest.mark.parametrize("kind", ["pure", "gaussian"])
 @pytest.mark.parametrize("at_most", [1, 2, 5, 40])
-def test_rows_that_are_scaled_down_count_alike_in_every_channel(kind, at_most):
+def test_rows_that_are_scaled_down_count_alike_in_every_channel(kind: str, at_most: int) -> None:
     # Most people have more rows than count. What is answered is about weighted rows, the same weights everywhere: a
     # count that lost the fractions of rows beside sums of squares gave variances that no error bar held.
     generator = np.random.default_rng()
@@ -258,7 +259,7 @@ def test_rows_that_are_scaled_down_count_alike_in_every_channel(kind, at_most):
     [(ask.mean("x", between=(0, 100)), 0.0105), (ask.sum("x", between=(0, 100)), 145.0), (ask.count(), 1.42)],
     ids=["mean", "sum", "count"],
 )
-def test_the_error_of_ten_thousand_rows_at_epsilon_one(asked, bar):
+def test_the_error_of_ten_thousand_rows_at_epsilon_one(asked: Any, bar: float) -> None:
     # The bars of the project are 0.011 for a mean, and the best peer for the others. The mean of 40,000
     # squares with kurtosis 6 has a deviation of 1.2%; it strays by 8% (4% of its root) with probability below 1e-10.
     ages = np.random.default_rng().uniform(0, 100, 10_000)
@@ -270,14 +271,14 @@ def test_the_error_of_ten_thousand_rows_at_epsilon_one(asked, bar):
     assert math.sqrt(found.mean()) >= bar * 0.9
 
 
-def test_the_predicted_error_of_a_mean_keeps_the_bar():
+def test_the_predicted_error_of_a_mean_keeps_the_bar() -> None:
     table = protect(pa.table({"x": [1.0]}), unit=mosha.Row())
     (part,) = table.mean("x", between=(0, 100)).parts(Budget(epsilon=1))
-    assert part.noise.deviation(50) / 10_000 <= 0.0101
+    assert part.noise.deviation(50) / 10_000 <= 0.0101  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("columns", [1, 3, 9, 16])
-def test_equal_coefficients_share_one_width_and_others_do_not(columns):
+def test_equal_coefficients_share_one_width_and_others_do_not(columns: int) -> None:
     # Sixteen columns do not fit one 64-bit code: they are packed anew on the way.
     rows = np.random.default_rng().integers(0, 3, (300, columns)) * 32
     codes = _codes(rows, 65).tolist()
@@ -288,7 +289,7 @@ def test_equal_coefficients_share_one_width_and_others_do_not(columns):
     )
 
 
-def test_a_mean_that_noise_carried_out_of_its_range_has_the_whole_range_as_its_bar():
+def test_a_mean_that_noise_carried_out_of_its_range_has_the_whole_range_as_its_bar() -> None:
     # The bar was a step of the grid there: a number that is known to be wrong looked exact.
     question = protect(pa.table({"x": [1.0] * 50}), unit=mosha.Row()).mean("x", between=(0, 10))
     plan = question.plan_release(Budget(epsilon=1))
@@ -300,7 +301,7 @@ def test_a_mean_that_noise_carried_out_of_its_range_has_the_whole_range_as_its_b
     assert plan.errors({"parts": [assumed]}, 0.95)["mean"][0] < 5
 
 
-def test_more_confidence_is_never_a_narrower_bar_of_a_mean_wherever_noise_carried_it():
+def test_more_confidence_is_never_a_narrower_bar_of_a_mean_wherever_noise_carried_it() -> None:
     # A mean outside of its range had the whole range as its bar at 50% and less at 95%.
     question = protect(pa.table({"x": [1.0] * 50}), unit=mosha.Row()).mean("x", between=(0, 10))
     plan = question.plan_release(Budget(epsilon=0.1))
@@ -317,7 +318,7 @@ def test_more_confidence_is_never_a_narrower_bar_of_a_mean_wherever_noise_carrie
     assert strayed  # some had left the range at 10 and 50%
 
 
-def test_the_bar_of_a_mean_is_the_same_alone_and_among_groups_of_which_some_have_left_the_range():
+def test_the_bar_of_a_mean_is_the_same_alone_and_among_groups_of_which_some_have_left_the_range() -> None:
     totals = np.concatenate((-np.geomspace(1, 1e9, 40), np.geomspace(1, 1e9, 40)))
     groups = len(totals)
     table = pa.table({"g": np.arange(groups), "x": np.ones(groups)})
@@ -326,7 +327,7 @@ def test_the_bar_of_a_mean_is_the_same_alone_and_among_groups_of_which_some_have
     (assumed,) = plan.assume(Guess(rows=50))["parts"]
     counted = np.where(np.arange(groups) % 3, 50.0, -1.0)  # noise may leave no rows at all
 
-    def bars_of(places):
+    def bars_of(places: Any) -> Any:
         found = {**assumed, "channels": [counted[places].tolist(), totals[places].tolist()]}
         return plan.errors({"parts": [found]}, 0.8)["mean"]
 

@@ -3,6 +3,7 @@
 import itertools
 import random
 from datetime import date
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -34,7 +35,7 @@ VALUES = {
 }
 
 
-def one(condition, value=1, rest=0):
+def one(condition: Any, value: Any = 1, rest: Any = 0) -> Any:
     return Clamped(when(condition, value).else_(rest), (0, 5), exponent=0)
 
 
@@ -73,50 +74,50 @@ NOT_EXCLUSIVE = [
 
 
 @pytest.mark.parametrize("values", EXCLUSIVE)
-def test_cases_that_exclude_one_another_are_found(values):
+def test_cases_that_exclude_one_another_are_found(values: Any) -> None:
     assert are_exclusive(values)
 
 
 @pytest.mark.parametrize("values", NOT_EXCLUSIVE)
-def test_cases_that_may_meet_are_not_taken_for_exclusive(values):
+def test_cases_that_may_meet_are_not_taken_for_exclusive(values: Any) -> None:
     assert not are_exclusive(values)
 
 
-def test_constants_that_an_engine_takes_for_one_move_no_more_than_was_charged():
+def test_constants_that_an_engine_takes_for_one_move_no_more_than_was_charged() -> None:
     """Moments in nanoseconds were different in the text and equal in the statement: each row counted for both."""
     moments = [pd.Timestamp(1000 + n) for n in range(5)]  # of the first microsecond of 1970
 
-    def ask(rows):
+    def ask(rows: Any) -> Any:
         table = mosha.protect(pa.table({"w": pa.array([1] * rows, pa.timestamp("us"))}), unit=mosha.Row())
         cases = [total(when(col("w") == moment, 1).else_(0), between=(0, 1)) for moment in moments]
         return table.aggregate(**{f"a{i}": case for i, case in enumerate(cases)})
 
-    def run(question, listener):
+    def run(question: Any, listener: Any) -> Any:
         return noise_inputs.run(question, Budget(epsilon=1), bytes(32), listener)
 
     used, *_ = noise_inputs.compare(ask(3), ask(2), run, 1)
     assert max(used.values()) <= 1 + noise_inputs.SLACK
 
 
-def test_a_missing_time_of_pandas_is_no_constant():
+def test_a_missing_time_of_pandas_is_no_constant() -> None:
     with pytest.raises(mosha.errors.InvalidParameter):
         lit(pd.NaT)
 
 
-def test_a_condition_of_very_many_cases_excludes_nothing():
+def test_a_condition_of_very_many_cases_excludes_nothing() -> None:
     wide = one(_all((T == "a") | (i == N) for i in range(7)))
     assert MOST_CLAUSES < 2**7
     assert not are_exclusive([wide, one((T == "b") & (N == 9))])
 
 
-def _all(conditions):
+def _all(conditions: Any) -> Any:
     first, *others = conditions
     for condition in others:
         first = first & condition
     return first
 
 
-def grow(g, depth):
+def grow(g: Any, depth: Any) -> Any:
     """A random condition about the columns, with constants that rows have."""
     if depth and g.random() < 0.7:
         kind = g.randrange(3)
@@ -125,7 +126,7 @@ def grow(g, depth):
         left, right = grow(g, depth - 1), grow(g, depth - 1)
         return left & right if kind == 1 else left | right
     name = g.choice([*VALUES, "t", "n", "n"])
-    column, constants = col(name), [value for value in VALUES[name] if value not in (None, *UNKNOWN)]
+    column, constants = col(name), [value for value in VALUES[name] if value not in (None, *UNKNOWN)]  # type: ignore[attr-defined]
     if g.random() < 0.1:
         return column.is_null()
     if g.random() < 0.2:
@@ -138,14 +139,14 @@ def grow(g, depth):
 
 
 @pytest.fixture(scope="module")
-def rows():
+def rows() -> Any:
     g = random.Random(3)
-    listed = [[g.choice(values) for values in VALUES.values()] for _ in range(3000)]
+    listed: Any = [[g.choice(values) for values in VALUES.values()] for _ in range(3000)]  # type: ignore[arg-type]
     columns = dict(zip(VALUES, map(list, zip(*listed, strict=True)), strict=True))
     return private(source(pa.table({**columns, "d": pa.array(columns["d"], pa.date32())})))
 
 
-def test_no_row_has_two_values_that_are_said_to_exclude_one_another(rows):
+def test_no_row_has_two_values_that_are_said_to_exclude_one_another(rows: Any) -> None:
     found = 0
     for seed in itertools.islice(draw_seeds("exclusive cases"), 250):
         g = random.Random(seed)
@@ -158,7 +159,7 @@ def test_no_row_has_two_values_that_are_said_to_exclude_one_another(rows):
     assert found > 50  # of those that are a negation, nearly all
 
 
-def shop(**unit):
+def shop(**unit: Any) -> Any:
     table = {"who": [1, 1, 2, 3], "t": ["a", "b", "a", None], "n": [1, 2, 3, 4]}
     return mosha.protect(pa.table(table), unit=mosha.Person("who", **unit))
 
@@ -170,7 +171,7 @@ PIVOT = {
 }
 
 
-def test_columns_of_a_pivot_have_the_noise_that_one_of_them_alone_has():
+def test_columns_of_a_pivot_have_the_noise_that_one_of_them_alone_has() -> None:
     budget = Budget(epsilon=1)
     alone, together = shop(at_most=3).aggregate(a=PIVOT["a"]), shop(at_most=3).aggregate(**PIVOT)
     (part,), (single,) = together.parts(budget), alone.parts(budget)
@@ -182,22 +183,22 @@ def test_columns_of_a_pivot_have_the_noise_that_one_of_them_alone_has():
 
 
 @pytest.mark.parametrize("others", [{"between": "automatic"}, {"between": (1, 5)}])
-def test_a_range_without_zero_or_yet_to_be_bought_excludes_nothing(others):
+def test_a_range_without_zero_or_yet_to_be_bought_excludes_nothing(others: Any) -> None:
     asked = shop(at_most=3).aggregate(a=PIVOT["a"], c=total(when(T == "c", N).else_(0), **others))
     assert not any(part.noise.shared for part in asked.parts(Budget(epsilon=1)))
 
 
 @pytest.mark.parametrize(("cases", "shared"), [(2, False), (3, False), (4, True)])
-def test_a_row_that_is_replaced_moves_two_cases(cases, shared):
-    table = mosha.protect(pa.table({"n": [1, 2]}), unit=mosha.Row(neighbors="replace-one"))
+def test_a_row_that_is_replaced_moves_two_cases(cases: int, shared: bool) -> None:
+    table = mosha.protect(pa.table({"n": [1, 2]}), unit=mosha.Row(neighbors="replace-one"))  # type: ignore[arg-type]
     asked = {f"a{i}": total(when(i == N, 1).else_(0), between=(0, 1)) for i in range(cases)}
     (part,) = table.aggregate(**asked).parts(Budget(epsilon=1))
-    assert part.noise.shared is shared
-    reach = part.reach(table.aggregate(**asked).frame, None)
-    assert reach == [value.magnitude * (2 if shared else 1) for value in part.values.values()]  # noqa: PD011  (no frame)
+    assert part.noise.shared is shared  # type: ignore[attr-defined]
+    reach = part.reach(table.aggregate(**asked).frame, None)  # type: ignore[attr-defined]
+    assert reach == [value.magnitude * (2 if shared else 1) for value in part.values.values()]  # type: ignore[attr-defined]  # noqa: PD011  (no frame)
 
 
-def test_sql_writes_pivots_and_all_of_them_are_close():
+def test_sql_writes_pivots_and_all_of_them_are_close() -> None:
     paying = mosha.Ledger.memory().account("a", unit=mosha.Person("who", at_most=1), epsilon=1e4, delta=1e-5)
     many = pa.table({"who": range(9000), "t": ["a", "b", "c"] * 3000})
     text = (
@@ -205,5 +206,5 @@ def test_sql_writes_pivots_and_all_of_them_are_close():
         "SUM(CASE WHEN t NOT IN ('a', 'b') THEN 1 ELSE 0 END) AS c FROM v"
     )
     answered = mosha.query(text, v=mosha.protect(many, unit=mosha.Person("who", at_most=1), account=paying), epsilon=10)
-    (row,) = answered
-    assert all(abs(number - 3000) < 10 for number in row.values())  # noise of scale 0.1: off by 10 with e^-100
+    (row,) = answered  # type: ignore[str-unpack]
+    assert all(abs(number - 3000) < 10 for number in row.values())  # type: ignore[union-attr]  # noise of scale 0.1: off by 10 with e^-100

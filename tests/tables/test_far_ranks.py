@@ -1,6 +1,7 @@
 """Ranks of quantiles beyond 64 bits: weights of 10**8 persons and shares with large denominators."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ SHARES = [
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("persons", [10**3, 10**8, 10**11])
-def test_a_quantile_of_very_many_weighted_rows_is_found(share, persons):
+def test_a_quantile_of_very_many_weighted_rows_is_found(share: Any, persons: Any) -> None:
     """The scale is so small that only the right point is left; one person more changes no type and raises nothing."""
     cells = np.arange(0, 1000, dtype=np.int64)
     for extra in (0, 1):
@@ -31,7 +32,7 @@ def test_a_quantile_of_very_many_weighted_rows_is_found(share, persons):
         assert abs(point - place) <= 1
 
 
-def make_cells(groups, source):
+def make_cells(groups: Any, source: Any) -> Any:
     """Lines (group, cell, rows, upto, total) as an engine tells them: of some cells nothing is known but their sum."""
     lines = []
     for group in range(groups):
@@ -44,14 +45,14 @@ def make_cells(groups, source):
     return lines
 
 
-def test_cells_in_any_order_give_the_same_ranks_and_nothing_that_is_hidden_is_lost():
+def test_cells_in_any_order_give_the_same_ranks_and_nothing_that_is_hidden_is_lost() -> None:
     source = np.random.default_rng()
     for _ in range(200):
         groups = int(source.integers(1, 6))
         lines = make_cells(groups, source)
         ordered = np.array(lines, np.int64).reshape(-1, 5)
         shuffled = source.permutation(np.vstack([ordered, [[-1, 3, 1, 1, 1]]]))
-        first, second = (rank_choice.Ranked.of(*columns.T, groups) for columns in (ordered, shuffled))
+        first, second = (rank_choice.Ranked.of(*columns.T, groups) for columns in (ordered, shuffled))  # type: ignore[call-arg]
         for name in ("cells", "counts", "starts", "lumps"):
             assert np.array_equal(getattr(first, name), getattr(second, name))
         owners = np.repeat(np.arange(groups), np.diff(first.starts))

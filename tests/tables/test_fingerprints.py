@@ -7,11 +7,12 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -27,17 +28,17 @@ from mosha.tables import protect, public_table
 from tests.searches import draw_seeds
 
 
-def table(**columns):
+def table(**columns: Any) -> Any:
     return protect(pa.table(columns or {"who": [1, 2], "x": ["a", "b"]}), unit=mosha.Person("who", at_most=2))
 
 
-def test_a_constant_that_looks_like_the_name_of_a_frame_is_a_constant():
+def test_a_constant_that_looks_like_the_name_of_a_frame_is_a_constant() -> None:
     # Both were once one question, so that the second was given the answer of the first.
     first, second = (table().where(mosha.col("x") == f"frame_{n}").count() for n in (1, 2))
     assert first.fingerprint != second.fingerprint
 
 
-def test_another_question_under_a_key_is_refused_even_if_it_differs_in_one_constant():
+def test_another_question_under_a_key_is_refused_even_if_it_differs_in_one_constant() -> None:
     account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=10)
     rows = pa.table({"who": range(4), "x": ["frame_1", "frame_2"] * 2})
     kept = protect(rows, unit=mosha.Person("who", at_most=1), account=account)
@@ -47,7 +48,7 @@ def test_another_question_under_a_key_is_refused_even_if_it_differs_in_one_const
 
 
 @pytest.mark.parametrize("readable", [True, False])
-def test_one_key_over_two_databases_pays_for_one_of_them(postgres_server, readable):
+def test_one_key_over_two_databases_pays_for_one_of_them(postgres_server: Any, readable: bool) -> None:
     """Schema and table have the same names in both: once, the second question was given the answer of the first."""
     import psycopg
 
@@ -77,7 +78,7 @@ def test_one_key_over_two_databases_pays_for_one_of_them(postgres_server, readab
         kept[1].count().release(epsilon=1, key="monday")
 
 
-def random_question(seed):
+def random_question(seed: Any) -> Any:
     rows, more = plans.neighbors(random.Random(seed), mosha.Row())[0]
     generator = random.Random(seed)
     unit = generator.choice(plans.UNITS)
@@ -87,7 +88,7 @@ def random_question(seed):
     return plans.Planner(seed).question(tables[0], beside, public)
 
 
-def random_questions(count):
+def random_questions(count: Any) -> Iterator[tuple[Any, ...]]:
     for seed in draw_seeds("fingerprints"):
         try:
             yield seed, random_question(seed)
@@ -98,7 +99,7 @@ def random_questions(count):
             return
 
 
-def other(leaf):
+def other(leaf: Any) -> Any:
     """Another value in place of a public one."""
     if isinstance(leaf, Enum):
         return next(member for member in type(leaf) if member is not leaf)
@@ -113,7 +114,7 @@ def other(leaf):
     return 0 if leaf is None else leaf + Fraction(1, 7) if isinstance(leaf, Fraction) else leaf + max(1, abs(leaf))
 
 
-def variants(value):
+def variants(value: Any) -> Iterator[Any]:
     """The same plan with one public field changed, once for every field."""
     if isinstance(value, (Source, Schema, Account)):
         return
@@ -136,7 +137,7 @@ def variants(value):
         yield other(value)
 
 
-def test_every_public_field_of_every_question_tells():
+def test_every_public_field_of_every_question_tells() -> None:
     for seed, question in random_questions(12):
         assert question.fingerprint == random_question(seed).fingerprint
         changed = [variant.fingerprint for variant in variants(question)]
@@ -144,19 +145,19 @@ def test_every_public_field_of_every_question_tells():
         assert question.fingerprint not in changed
 
 
-def test_random_questions_differ():
+def test_random_questions_differ() -> None:
     found = {}
     for _, question in random_questions(40):
         found[question.fingerprint] = question
     assert len(found) == 40
 
 
-def test_numbers_and_texts_that_look_alike_are_told_apart():
+def test_numbers_and_texts_that_look_alike_are_told_apart() -> None:
     alike = [1, 1.0, True, "1", b"1", Fraction(1), None, "None", (1,), [1], ((1,),), ("1", 1), ("1, 1",)]
     assert len({fingerprint_plan(value) for value in alike}) == len(alike)
 
 
-def test_a_fingerprint_is_the_same_in_another_process():
+def test_a_fingerprint_is_the_same_in_another_process() -> None:
     program = (
         "import pyarrow as pa, mosha\n"
         "frames = [mosha.protect(pa.table({'who': [1]}), unit=mosha.Row()) for _ in range(3)]\n"
@@ -172,7 +173,7 @@ def test_a_fingerprint_is_the_same_in_another_process():
 class _Masked(str):
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "'x'"
 
 
@@ -180,7 +181,7 @@ class _Ward(str, Enum):  # noqa: UP042  (whose str() is the name of a member)
     FIRST = "a"
 
 
-def test_a_text_is_told_by_its_letters_whatever_its_class_says_of_itself():
+def test_a_text_is_told_by_its_letters_whatever_its_class_says_of_itself() -> None:
     """Masked texts shared a fingerprint; a member of an enumeration was sent as its name, and met no row."""
     asked = [table().where(mosha.col("x") == text).count() for text in (_Masked("a"), _Masked("b"), _Ward.FIRST, "a")]
     masked, other, member, plain = (question.fingerprint for question in asked)
@@ -196,7 +197,7 @@ def test_a_text_is_told_by_its_letters_whatever_its_class_says_of_itself():
 class Whole(int):
     """A number that says something else about itself."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "7"
 
 
@@ -208,5 +209,5 @@ class Whole(int):
     ],
     ids=str,
 )  # fmt: skip
-def test_a_fingerprint_is_the_hash_of_the_description_as_json_letter_for_letter(value):
+def test_a_fingerprint_is_the_hash_of_the_description_as_json_letter_for_letter(value: Any) -> None:
     assert fingerprint_plan(value, 3) == hashlib.sha256(json.dumps([describe(value), describe(3)]).encode()).hexdigest()

@@ -1,6 +1,7 @@
 """Whoever comes from another library is told the right verb, and nothing is read or spent."""
 
 import copy
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -15,17 +16,17 @@ TABLE = mosha.protect(pa.table({"who": [1, 2], "meddol": [1.0, 2.0]}), unit=mosh
     [("avg", "mean"), ("std", "standard_deviation"), ("summary", "describe"), ("nlargest", "top"),
      ("groupby", "group_by"), ("query", "where"), ("columns", "schema"), ("medain", "median")],
 )  # fmt: skip
-def test_an_unknown_verb_is_answered_with_the_right_one(name, verb):
+def test_an_unknown_verb_is_answered_with_the_right_one(name: str, verb: str) -> None:
     with pytest.raises(AttributeError, match=f"did you mean {verb}"):
         getattr(TABLE, name)
 
 
-def test_rows_are_refused_kindly():
+def test_rows_are_refused_kindly() -> None:
     with pytest.raises(AttributeError, match="nobody sees the rows"):
         TABLE.head(5)
 
 
-def test_groups_do_not_offer_verbs_that_tables_alone_have():
+def test_groups_do_not_offer_verbs_that_tables_alone_have() -> None:
     with pytest.raises(AttributeError, match="did you mean mean"):
         TABLE.group_by("meddol").avg  # noqa: B018
     with pytest.raises(AttributeError) as caught:
@@ -33,30 +34,30 @@ def test_groups_do_not_offer_verbs_that_tables_alone_have():
     assert "join" not in str(caught.value)
 
 
-def test_brackets_name_the_verb():
+def test_brackets_name_the_verb() -> None:
     with pytest.raises(TypeError, match="mean\\('meddol'"):
         TABLE["meddol"]
     with pytest.raises(TypeError):
         list(TABLE)
 
 
-def test_private_names_stay_absent_so_that_copies_and_notebooks_work():
+def test_private_names_stay_absent_so_that_copies_and_notebooks_work() -> None:
     assert not hasattr(TABLE, "_repr_png_")
     assert not hasattr(TABLE, "__array__")
     assert repr(copy.copy(TABLE)) == repr(TABLE)
 
 
-def test_the_name_of_an_account_is_no_account():
+def test_the_name_of_an_account_is_no_account() -> None:
     with pytest.raises(mosha.errors.InvalidParameter, match=r"ledger\.account\('report'"):
-        mosha.protect(pa.table({"who": [1]}), unit=mosha.Person("who"), account="report")
+        mosha.protect(pa.table({"who": [1]}), unit=mosha.Person("who"), account="report")  # type: ignore[call-overload]
 
 
-def test_a_misspelled_column_is_recognised_first():
+def test_a_misspelled_column_is_recognised_first() -> None:
     with pytest.raises(mosha.errors.MoshaError, match="did you mean 'meddol'"):
         TABLE.sum("medol", between=(0, 1))
 
 
-def test_numbers_as_keys_of_a_column_without_a_type_are_told_what_to_do(tmp_path):
+def test_numbers_as_keys_of_a_column_without_a_type_are_told_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("site,days\n1,3\n")
     table = mosha.protect(tmp_path / "t.csv", unit=mosha.Row())
     with pytest.raises(mosha.errors.InvalidParameter, match="has no declared type"):
@@ -65,27 +66,27 @@ def test_numbers_as_keys_of_a_column_without_a_type_are_told_what_to_do(tmp_path
         table.group_by("site").count().forecast(epsilon=1)
 
 
-def test_plan_and_forecast_are_told_apart_and_on_is_understood():
+def test_plan_and_forecast_are_told_apart_and_on_is_understood() -> None:
     with pytest.raises(mosha.errors.InvalidParameter, match="forecast"):
         TABLE.count().plan(epsilon=1)
     assert list(TABLE.join(TABLE, on="who", suffix="_2").schema) == ["who", "meddol", "meddol_2"]
 
 
-def test_a_file_in_another_encoding_is_told_the_option(tmp_path):
+def test_a_file_in_another_encoding_is_told_the_option(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("病人,科室\n1,内科\n".encode("gbk"))
     with pytest.raises(mosha.errors.MoshaError, match="encoding='gbk'"):
         mosha.protect(tmp_path / "t.csv", unit=mosha.Row())
     assert list(mosha.protect(tmp_path / "t.csv", unit=mosha.Row(), encoding="gbk").schema) == ["病人", "科室"]
 
 
-def test_a_length_is_refused_with_the_question_to_ask_and_a_table_is_true():
+def test_a_length_is_refused_with_the_question_to_ask_and_a_table_is_true() -> None:
     with pytest.raises(TypeError, match=r"count\(\)\.release"):
         len(TABLE)
     assert bool(TABLE)
     assert bool(TABLE.group_by("meddol"))
 
 
-def test_a_file_with_tables_is_told_to_name_one(tmp_path):
+def test_a_file_with_tables_is_told_to_name_one(tmp_path: Path) -> None:
     import sqlite3
 
     with sqlite3.connect(tmp_path / "x.sqlite") as book:
@@ -96,7 +97,7 @@ def test_a_file_with_tables_is_told_to_name_one(tmp_path):
     assert "None" not in str(refused.value)
 
 
-def test_join_takes_a_public_table_too():
+def test_join_takes_a_public_table_too() -> None:
     rooms = mosha.tables.public_table({"meddol": [1.0, 2.0], "floor": [1, 2]})
     by_floor = TABLE.join(rooms, on="meddol").group_by("floor", keys=[1, 2]).count()
     again = TABLE.join_public(rooms, on="meddol").group_by("floor", keys=[1, 2]).count()

@@ -1,6 +1,7 @@
 """Groups that come from the data: seldom shown when one person alone is in them, and paid for."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +11,13 @@ import mosha
 from mosha.tables import Budget, protect
 
 
-def visits(people, wards, alone=()):
+def visits(people: Any, wards: Any, alone: Any = ()) -> Any:
     who = list(np.repeat(np.arange(people), len(wards))) + [10**6] * len(alone)
     return pa.table({"who": who, "ward": list(wards) * people + list(alone)})
 
 
 @pytest.mark.parametrize("unit", [mosha.Person("who", groups=2), mosha.Person("who", at_most=50)], ids=["few", "many"])
-def test_groups_of_many_people_are_shown_and_a_single_persons_are_not(unit):
+def test_groups_of_many_people_are_shown_and_a_single_persons_are_not(unit: Any) -> None:
     # False alarm: a lone group is shown with probability delta = 1e-12; a crowd of 3000 is missed far more rarely.
     table = protect(visits(3000, ["A", "B"], alone=["X", "Y"]), unit=unit)
     question = table.group_by("ward").count()
@@ -26,7 +27,7 @@ def test_groups_of_many_people_are_shown_and_a_single_persons_are_not(unit):
     assert abs(question.plan_release(Budget(epsilon=2, delta=1e-12)).answers(value)["count"][0] - 3000) < 2500
 
 
-def test_keys_from_data_cost_a_delta_and_say_so():
+def test_keys_from_data_cost_a_delta_and_say_so() -> None:
     table = protect(visits(10, ["A"]), unit=mosha.Person("who", groups=1))
     with pytest.raises(mosha.errors.InvalidParameter, match="delta"):
         table.group_by("ward").count().measurement(Budget(epsilon=1))
@@ -35,7 +36,7 @@ def test_keys_from_data_cost_a_delta_and_say_so():
 UNITS = [
     mosha.Person("who", groups=1, per_group=1),
     mosha.Person("who", groups=3, per_group=1),
-    mosha.Person("who", groups=3, neighbors="replace-one"),
+    mosha.Person("who", groups=3, neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Person("who", at_most=50),
     mosha.Person("who"),
     mosha.Row(at_most=3),
@@ -43,13 +44,13 @@ UNITS = [
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
-def test_the_price_is_kept(unit):
+def test_the_price_is_kept(unit: Any) -> None:
     table = protect(visits(10, ["A"]), unit=unit)
     event = table.group_by("ward").count().measurement(Budget(epsilon=1, delta=1e-6)).event
     assert mosha.accounting.epsilon(event, 1e-6) <= 1 + 1e-9
 
 
-def test_a_lone_persons_groups_are_shown_with_probability_delta_at_most():
+def test_a_lone_persons_groups_are_shown_with_probability_delta_at_most() -> None:
     # The worst case over the number of groups, by the exact normal law.
     from scipy.stats import norm
 
@@ -64,7 +65,7 @@ def test_a_lone_persons_groups_are_shown_with_probability_delta_at_most():
         assert (1 << selection.bits) // (math.isqrt(4**selection.bits) + 1) == 0  # in more groups nobody has a weight
 
 
-def test_an_answer_without_groups_is_empty():
+def test_an_answer_without_groups_is_empty() -> None:
     ledger = mosha.Ledger.memory()
     unit = mosha.Person("who", groups=1)
     account = ledger.account("visits", unit=unit, epsilon=10, delta=1e-5)
@@ -76,7 +77,7 @@ def test_an_answer_without_groups_is_empty():
 
 
 @pytest.mark.parametrize("wards", [["A", "a\x00b"], [5, -(2**63)]], ids=["text", "integers"])
-def test_a_crowd_whose_key_no_constant_can_say_is_left_out_and_the_others_are_answered(wards):
+def test_a_crowd_whose_key_no_constant_can_say_is_left_out_and_the_others_are_answered(wards: Any) -> None:
     """It was an error after payment. False alarm: a crowd of 3000 is missed with probability far below 1e-12."""
     for unit in (mosha.Person("who", groups=2), mosha.Person("who", at_most=50)):
         question = protect(visits(3000, wards), unit=unit).group_by("ward").count()

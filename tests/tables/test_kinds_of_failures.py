@@ -2,6 +2,7 @@
 
 import io
 import traceback
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -26,8 +27,8 @@ REASONS = [
 ]
 
 
-def failing(reason):
-    def run(_):
+def failing(reason: Any) -> Any:
+    def run(_: Any) -> None:
         try:
             raise ValueError(SECRET)
         except ValueError:
@@ -38,11 +39,11 @@ def failing(reason):
     return run
 
 
-def told(reason):
+def told(reason: Any) -> tuple[Any, ...]:
     """All that leaves: the type, the words, and what hangs on the error."""
     account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=9)
     table = mosha.protect(pa.table({"days": [1, 2]}), unit=mosha.Row(), account=account, engine=DuckDB())
-    table.relation.sources[0].engine._plans.run = failing(reason)
+    table.relation.sources[0].engine._plans.run = failing(reason)  # type: ignore[attr-defined]
     with pytest.raises(errors.MoshaError) as caught:
         table.count().release(epsilon=1)
     error = caught.value
@@ -53,7 +54,7 @@ def told(reason):
     return type(error), str(error), vars(error), account.spent, account.failures
 
 
-def test_every_failure_of_an_engine_reads_the_same():
+def test_every_failure_of_an_engine_reads_the_same() -> None:
     first, *others = map(told, REASONS)
     assert first[0] is errors.DataError
     assert all(other == first for other in others)

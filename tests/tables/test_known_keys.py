@@ -1,5 +1,7 @@
 """Where a declared key says that a person has one row, one is counted: no more noise than that, and never more rows."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -41,66 +43,67 @@ SEVERAL = [
 ]
 
 
-def declare(keys=KEYS, **person):
+def declare(keys: Any = KEYS, **person: Any) -> dict[str, Any]:
     tables = {
-        name: {**said, "primary_key": keys[name]} if name in keys else said for name, said in SCHEMA["tables"].items()
+        name: {**said, "primary_key": keys[name]} if name in keys else said
+        for name, said in SCHEMA["tables"].items()  # type: ignore[attr-defined]
     }
     return {"persons": {"customer": {"key": "customer.id", **person}}, "tables": tables}
 
 
-def open_shop(tables=TABLES, **options):
+def open_shop(tables: Any = TABLES, **options: Any) -> Any:
     account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), epsilon=1e6, delta=1e-3)
     return protect_database(tables, schema=declare(**options), account=account)
 
 
-def find_limits(shop, sql):
+def find_limits(shop: Any, sql: Any) -> Any:
     question = read_statement(parse(sql, results=True)[0], shop.tables).question
-    return question.parts(Budget(epsilon=1, delta=1e-6))[0].limits
+    return question.parts(Budget(epsilon=1, delta=1e-6))[0].limits  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("person", [{"at_most": 200}, {}, {"groups": 9, "per_group": 9}], ids=repr)
 @pytest.mark.parametrize("sql", ONE_ROW)
-def test_a_person_counts_for_one_row_where_keys_say_that_there_is_one(sql, person):
+def test_a_person_counts_for_one_row_where_keys_say_that_there_is_one(sql: Any, person: Any) -> None:
     limits = find_limits(open_shop(**person), sql)
     assert (limits.norm, limits.automatic) == (1, False)
 
 
 @pytest.mark.parametrize("sql", SEVERAL)
-def test_joins_and_other_tables_keep_the_limit_of_the_person(sql):
+def test_joins_and_other_tables_keep_the_limit_of_the_person(sql: Any) -> None:
     assert find_limits(open_shop(at_most=200), sql).norm == 200
 
 
 @pytest.mark.parametrize("sql", ONE_ROW[:3])
-def test_without_declared_keys_nothing_is_known(sql):
+def test_without_declared_keys_nothing_is_known(sql: Any) -> None:
     assert find_limits(open_shop(at_most=200, keys={}), sql).norm == 200
 
 
-def test_a_public_table_without_a_key_may_repeat_rows():
+def test_a_public_table_without_a_key_may_repeat_rows() -> None:
     keys = {name: key for name, key in KEYS.items() if name != "country"}
     assert find_limits(open_shop(at_most=200, keys=keys), ONE_ROW[2]).norm == 200
 
 
 @pytest.mark.parametrize(("sql", "exact"), [(ONE_ROW[0], 60), (ONE_ROW[3], 60), (ONE_ROW[4], 10), (SEVERAL[1], 600)])
-def test_answers_are_those_of_all_rows(sql, exact):
+def test_answers_are_those_of_all_rows(sql: Any, exact: int) -> None:
     (row,) = open_shop(at_most=200).query(sql, epsilon=1e4)
     assert next(iter(row.values())) == pytest.approx(exact, abs=5)  # noise of scale 0.02 at most: off by 5 with e^-250
 
 
-def test_a_key_that_repeats_is_enforced_and_not_believed():
+def test_a_key_that_repeats_is_enforced_and_not_believed() -> None:
     """Fifty rows of one person count for one."""
     tables = {**TABLES, "customer": pa.table({"id": [7] * 50 + [8], "country": ["a"] * 51})}
     (row,) = open_shop(tables, at_most=200).query(ONE_ROW[0], epsilon=1e3)
     assert row["n"] == pytest.approx(2, abs=1)  # scale 0.001: off by 1 with e^-1000
 
 
-def test_a_key_of_columns_that_are_not_there_is_refused():
+def test_a_key_of_columns_that_are_not_there_is_refused() -> None:
     with pytest.raises(mosha.errors.DataError, match="identity"):
         open_shop(keys={"customer": "identity"})
     with pytest.raises(mosha.errors.InvalidParameter, match="primary_key"):
         open_shop(keys={"customer": ["id"]})
 
 
-def test_explain_says_one_row():
+def test_explain_says_one_row() -> None:
     said = open_shop(at_most=200).explain(ONE_ROW[0], epsilon=1)
     assert "at most 1" in said
     assert "at most 200" in open_shop(at_most=200).explain(SEVERAL[0], epsilon=1)
@@ -119,10 +122,10 @@ FALSE = [
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=1, delta=1e-6), Budget(rho=0.5, delta=1e-6)], ids=repr)
 @pytest.mark.parametrize("sql", FALSE)
-def test_a_person_with_many_rows_under_a_false_key_moves_no_more_than_was_charged(sql, budget):
+def test_a_person_with_many_rows_under_a_false_key_moves_no_more_than_was_charged(sql: Any, budget: Any) -> None:
     """The keys of persons and of the public table repeat; person 7 comes, with thirty rows."""
 
-    def ask(ids):
+    def ask(ids: Any) -> Any:
         named = pa.table({"code": list("aabc"), "name": list("ABCD")})
         people = pa.table({"id": ids, "country": [list("abc")[i % 3] for i in range(len(ids))]})
         engine = DuckDB(threads=1, compiled_from=None)  # which has all groups in one batch
@@ -130,7 +133,7 @@ def test_a_person_with_many_rows_under_a_false_key_moves_no_more_than_was_charge
         shop = open_shop({name: engine.frame(table) for name, table in tables.items()}, at_most=200)
         return read_statement(parse(sql, results=True)[0], shop.tables).question
 
-    def run(question, listener):
+    def run(question: Any, listener: Any) -> Any:
         return noise_inputs.run(question, budget, bytes(32), listener)
 
     used, *_ = noise_inputs.compare(ask([*range(6), *range(6), *[7] * 30]), ask([*range(6), *range(6)]), run, 1)

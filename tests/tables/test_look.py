@@ -3,6 +3,8 @@
 import re
 import threading
 from collections import Counter
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pandas as pd
 import pyarrow as pa
@@ -26,16 +28,16 @@ from tests.chance import release_too_late
 ROWS = {"id": [1, 2, 3, 4] * 5, "days": [1, 2] * 10, "cost": [1.0, 3.0] * 10, "ward": ["A", "B"] * 10}
 
 
-def account(unit=None):
+def account(unit: Any = None) -> Any:
     return mosha.Ledger.memory().account("visits", unit=unit or mosha.Row(), epsilon=9)
 
 
 @pytest.fixture
-def visits():
+def visits() -> Any:
     return mosha.protect(pa.table(ROWS), unit=mosha.Row(), account=account(), engine=DuckDB())
 
 
-def refused(question, *kinds, **budget):
+def refused(question: Any, *kinds: Any, **budget: Any) -> Any:
     """What a release says that is refused: unpaid, and no failure."""
     with pytest.raises(kinds or errors.MoshaError) as told:
         question().release(**(budget or {"epsilon": 1}))
@@ -43,15 +45,17 @@ def refused(question, *kinds, **budget):
     return told.value
 
 
-def nested(levels):
+def nested(levels: Any) -> Any:
     expression = col("cost")
     for _ in range(levels):
-        expression = expression * 2 + 1
+        expression = expression * 2 + 1  # type: ignore[assignment]
     return expression
 
 
 @pytest.mark.parametrize("levels", [8, 9, 10, 11, 12])
-def test_expressions_that_are_too_deep_with_what_is_put_around_them_are_refused_unpaid(visits, levels):
+def test_expressions_that_are_too_deep_with_what_is_put_around_them_are_refused_unpaid(
+    visits: Any, levels: int
+) -> None:
     """A range that is bought, a correlation: each adds operators of its own. Either it is answered, or it is free."""
     for question in (
         lambda: visits.mean(nested(levels), between="automatic"),
@@ -66,7 +70,7 @@ def test_expressions_that_are_too_deep_with_what_is_put_around_them_are_refused_
 
 
 @pytest.mark.parametrize("filters", [100, 128, 160, 1000, 5000])
-def test_a_chain_of_many_filters_is_answered_or_refused_unpaid(visits, filters):
+def test_a_chain_of_many_filters_is_answered_or_refused_unpaid(visits: Any, filters: int) -> None:
     table = visits
     try:
         for place in range(filters):
@@ -78,8 +82,8 @@ def test_a_chain_of_many_filters_is_answered_or_refused_unpaid(visits, filters):
     assert visits.account.failures == 0
 
 
-def test_thousands_of_conditions_in_one_are_refused_unpaid(visits):
-    def ask():
+def test_thousands_of_conditions_in_one_are_refused_unpaid(visits: Any) -> None:
+    def ask() -> None:
         many = col("days") > 0
         for place in range(3000):
             many = many & (col("days") > -place)
@@ -90,14 +94,14 @@ def test_thousands_of_conditions_in_one_are_refused_unpaid(visits):
     assert visits.account.spent == visits.account.failures == 0
 
 
-def test_no_depth_of_calls_lets_a_question_through_the_look_that_fails_once_it_is_paid(visits):
+def test_no_depth_of_calls_lets_a_question_through_the_look_that_fails_once_it_is_paid(visits: Any) -> None:
     """A paid step runs inside of more calls than the look did, and the few between the two were paid for nothing."""
     table = visits
     for place in range(100):
         table = table.where(col("days") > place - 9000)
     question = table.count()
 
-    def is_asked(calls):
+    def is_asked(calls: Any) -> Any:
         if calls:
             return is_asked(calls - 1)
         try:
@@ -116,21 +120,21 @@ def test_no_depth_of_calls_lets_a_question_through_the_look_that_fails_once_it_i
     assert visits.account.failures == 0
 
 
-def test_a_limit_that_no_sum_can_hold_is_refused_unpaid():
+def test_a_limit_that_no_sum_can_hold_is_refused_unpaid() -> None:
     unit = mosha.Person("id", at_most=10**16)
     table = mosha.protect(pa.table(ROWS), unit=unit, account=account(unit))
     with pytest.raises(errors.MoshaError):
         table.mean("cost", between=(0, 9)).release(epsilon=1)
-    assert table.account.spent == table.account.failures == 0
+    assert table.account.spent == table.account.failures == 0  # type: ignore[attr-defined]
 
 
-def test_combinations_of_keys_are_counted_before_they_are_made(visits):
+def test_combinations_of_keys_are_counted_before_they_are_made(visits: Any) -> None:
     lists = {name: list(range(120)) for name in ("days", "id", "cost")}
     with pytest.raises(errors.InvalidParameter, match="1728000 groups"):
         visits.group_by("days", "id", "cost", keys=lists)
 
 
-def test_a_file_that_went_away_is_told_before_payment_and_an_answer_is_found_without_it(tmp_path):
+def test_a_file_that_went_away_is_told_before_payment_and_an_answer_is_found_without_it(tmp_path: Path) -> None:
     place = tmp_path / "visits.parquet"
     pyarrow.parquet.write_table(pa.table(ROWS), place)
     table = mosha.protect(place, unit=mosha.Row(), account=account(), engine=DuckDB())
@@ -138,27 +142,31 @@ def test_a_file_that_went_away_is_told_before_payment_and_an_answer_is_found_wit
     place.unlink()
     assert "went away" in str(refused(table.count, errors.DataError))
     assert table.count().release(epsilon=1, key="k").columns == first.columns
-    assert (table.account.spent, table.account.failures) == (1.0, 0)
+    assert (table.account.spent, table.account.failures) == (1.0, 0)  # type: ignore[attr-defined]
 
 
-def test_a_column_that_changed_its_type_is_told_before_payment(tmp_path):
+def test_a_column_that_changed_its_type_is_told_before_payment(tmp_path: Path) -> None:
     place = tmp_path / "visits.parquet"
     pyarrow.parquet.write_table(pa.table(ROWS), place)
     table = mosha.protect(place, unit=mosha.Row(), account=account(), engine=DuckDB())
     pyarrow.parquet.write_table(pa.table({"other": [1]}), place)
     refused(lambda: table.mean("cost", between=(0, 9)), errors.DataError)
-    assert (table.account.spent, table.account.failures) == (0.0, 0)
+    assert (table.account.spent, table.account.failures) == (0.0, 0)  # type: ignore[attr-defined]
 
 
-def test_the_look_reads_no_row_and_plans_the_statement_that_is_run(visits, monkeypatch):
+def test_the_look_reads_no_row_and_plans_the_statement_that_is_run(
+    visits: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = visits.relation.sources[0].engine
-    planned, ran = [], []
+    planned, ran = [], []  # type: ignore[var-annotated]
     make, run = engine._plans.make, engine._plans.run
     monkeypatch.setattr(
-        engine._plans, "make", lambda s, **o: (planned.append(s), ran and pytest.fail("late"), make(s, **o))
+        engine._plans,
+        "make",
+        lambda s, **o: (planned.append(s), ran and pytest.fail("late"), make(s, **o)),
     )
 
-    def running(statement):
+    def running(statement: Any) -> Any:
         assert statement in engine._plans._names
         ran.append(statement)
         return run(statement)
@@ -169,7 +177,7 @@ def test_the_look_reads_no_row_and_plans_the_statement_that_is_run(visits, monke
     assert len(planned) == 1
 
 
-def test_every_part_of_a_release_is_looked_at(visits, monkeypatch):
+def test_every_part_of_a_release_is_looked_at(visits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, asked = [], []
     look, answer = Engine.look, DuckDB.answer
     monkeypatch.setattr(Engine, "look", lambda self, q: (looks.append(type(q)), look(self, q))[1])
@@ -186,7 +194,9 @@ def test_every_part_of_a_release_is_looked_at(visits, monkeypatch):
     assert len(looks) >= 5
 
 
-def test_a_deadline_in_the_look_is_unpaid_and_one_in_the_answer_counts_and_can_be_retried(visits, monkeypatch):
+def test_a_deadline_in_the_look_is_unpaid_and_one_in_the_answer_counts_and_can_be_retried(
+    visits: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = visits.relation.sources[0].engine
     slow = "SELECT count(*) AS s0 FROM range(100000000000) a, range(1000000) b"
     run = engine._plans.run
@@ -205,13 +215,13 @@ def test_a_deadline_in_the_look_is_unpaid_and_one_in_the_answer_counts_and_can_b
             visits.count().release(epsilon=1, deadline=wrong)
 
 
-def test_a_question_that_is_broken_off_lets_others_go_on(visits, monkeypatch):
+def test_a_question_that_is_broken_off_lets_others_go_on(visits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = visits.relation.sources[0].engine
     run, told = engine._plans.run, []
     slow = "SELECT count(*) AS s0 FROM range(100000000000) a, range(1000000) b"
     monkeypatch.setattr(engine._plans, "run", lambda s: run(slow if threading.current_thread().name == "slow" else s))
 
-    def ask():
+    def ask() -> None:
         try:
             visits.count().release(epsilon=1, deadline=1.0)
         except errors.MoshaError as error:
@@ -225,18 +235,20 @@ def test_a_question_that_is_broken_off_lets_others_go_on(visits, monkeypatch):
 
 
 @pytest.mark.parametrize("grouped", [False, True], ids=["all", "groups from the data"])
-def test_bounds_and_ranges_that_are_to_be_bought_are_tried_at_both_ends(monkeypatch, grouped):
+def test_bounds_and_ranges_that_are_to_be_bought_are_tried_at_both_ends(
+    monkeypatch: pytest.MonkeyPatch, grouped: bool
+) -> None:
     """A look that knew only its own stand-ins planned another statement than the one that is run."""
     unit = mosha.Person("id")
     table = mosha.protect(pa.table(ROWS), unit=unit)
-    tried, ask = [], sums.bound_question
+    tried, ask = [], sums.bound_question  # type: ignore[attr-defined]
 
-    def notice(*arguments, norm, **named):
+    def notice(*arguments: Any, norm: Any, **named: Any) -> Any:
         tried.append((norm, max(value.magnitude for value in arguments[3].values())))
         return ask(*arguments, norm=norm, **named)
 
     monkeypatch.setattr(sums, "bound_question", notice)
-    asked = {"s": mosha.tables.sum("cost", between="automatic"), "n": mosha.tables.count()}
+    asked: dict[str, Any] = {"s": mosha.tables.sum("cost", between="automatic"), "n": mosha.tables.count()}
     question = table.group_by("ward").aggregate(**asked) if grouped else table.aggregate(**asked)
     plan = question.plan_release(mosha.tables.Budget(epsilon=1, delta=1e-6))
     look(plan.frame, plan.selection, plan.parts)
@@ -245,7 +257,7 @@ def test_bounds_and_ranges_that_are_to_be_bought_are_tried_at_both_ends(monkeypa
     assert len({size for _, size in tried}) > 1
 
 
-AGGREGATES = {
+AGGREGATES: dict[str, Any] = {
     "rows": {"x": mosha.tables.count()},
     "persons": {"x": mosha.tables.persons()},
     "a sum": {"x": mosha.tables.sum("cost", between=(0, 9))},
@@ -271,7 +283,7 @@ GROUPS = {
 }
 
 
-def form(statement):
+def form(statement: Any) -> Any:
     """A statement without its constants, how wide its whole numbers are, and how many values a list has."""
     found = re.sub(r"'(?:[^']|'')*'", "#", statement)
     found = re.sub(r"keys_[0-9a-f]+", "keys", found)
@@ -289,10 +301,10 @@ def form(statement):
     [("people", asked) for asked in AGGREGATES]
     + [("people of some rows in groups", asked) for asked in ("rows", "a mean", "distinct values")],
 )
-def test_no_statement_is_run_whose_form_was_not_looked_at(whose, asked):
+def test_no_statement_is_run_whose_form_was_not_looked_at(whose: Any, asked: Any) -> None:
     """Constants may differ (what is bought, picked or found from the data): they were tried at both ends."""
     engine = DuckDB()
-    rows = {name: values * 40 for name, values in ROWS.items()} | {"id": [n % 40 for n in range(800)]}
+    rows = {name: values * 40 for name, values in ROWS.items()} | {"id": [n % 40 for n in range(800)]}  # type: ignore[operator]
     paying = mosha.Ledger.memory().account("visits", unit=UNITS[whose], epsilon=1e4, delta=0.1)
     table = mosha.protect(pa.table(rows), unit=UNITS[whose], account=paying, engine=engine)
     make, run, read, looked, ran = engine._plans.make, engine._plans.run, engine._plans.read, set(), []
@@ -314,7 +326,7 @@ def test_no_statement_is_run_whose_form_was_not_looked_at(whose, asked):
         assert set(ran) <= forms
 
 
-def count_looks(table, ask, **budget):
+def count_looks(table: Any, ask: Any, **budget: Any) -> int:
     """How many statements are analysed for a release."""
     engine, made = table.relation.sources[0].engine, []
     make = engine._plans.make
@@ -326,16 +338,16 @@ def count_looks(table, ask, **budget):
     return len(made)
 
 
-def by_days(table):
+def by_days(table: Any) -> Any:
     return table.group_by("days", keys=[1, 2]).count()
 
 
-def protect_parquet(place, columns):
+def protect_parquet(place: Any, columns: Any) -> Any:
     pyarrow.parquet.write_table(pa.table(columns), place)
     return mosha.protect(place, unit=mosha.Row(), account=account(), engine=DuckDB())
 
 
-def test_a_question_that_was_looked_at_is_not_looked_at_again(visits):
+def test_a_question_that_was_looked_at_is_not_looked_at_again(visits: Any) -> None:
     assert [count_looks(visits, by_days) for _ in range(3)] == [1, 0, 0]
 
 
@@ -350,18 +362,18 @@ OTHERWISE = {
 }
 
 
-def call_inside(calls, work):
+def call_inside(calls: Any, work: Any) -> Any:
     return call_inside(calls - 1, work) if calls else work()
 
 
 @pytest.mark.parametrize("what", OTHERWISE)
-def test_whatever_a_look_depends_on_has_it_made_again(visits, what):
+def test_whatever_a_look_depends_on_has_it_made_again(visits: Any, what: Any) -> None:
     assert count_looks(visits, by_days) == 1
     assert OTHERWISE[what](visits) == 1
     assert count_looks(visits, by_days) == 0
 
 
-def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path):
+def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path: Path) -> None:
     table = protect_parquet(tmp_path / "visits.parquet", ROWS)
     assert [count_looks(table, by_days) for _ in range(2)] == [1, 0]
     protect_parquet(tmp_path / "visits.parquet", {**ROWS, "more": [0] * 20})
@@ -371,7 +383,7 @@ def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path):
     assert table.account.failures == 0
 
 
-def test_a_frame_whose_columns_changed_in_place_is_looked_at_again():
+def test_a_frame_whose_columns_changed_in_place_is_looked_at_again() -> None:
     frame = pd.DataFrame({"days": [1, 2], "cost": [1.0, 2.0]})
     table = mosha.protect(frame, unit=mosha.Row(), account=account(), engine=DuckDB())
     assert [count_looks(table, by_days) for _ in range(2)] == [1, 0]
@@ -379,29 +391,29 @@ def test_a_frame_whose_columns_changed_in_place_is_looked_at_again():
     assert count_looks(table, by_days) == 1
     del frame["days"]
     assert count_looks(table, by_days) == 1
-    assert table.account.failures == 0
+    assert table.account.failures == 0  # type: ignore[attr-defined]
 
 
 class ElsewhereSource(Source):
     """A table on a server."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(None, ())
 
-    def table(self, name):
+    def table(self, name: Any) -> NoReturn:
         raise NotImplementedError
 
 
-def test_columns_of_objects_and_servers_are_looked_at_every_time():
+def test_columns_of_objects_and_servers_are_looked_at_every_time() -> None:
     frame = pd.DataFrame({"days": pd.Series([1, 2], dtype=object)})
     table = mosha.protect(frame, unit=mosha.Row(), account=account(), engine=DuckDB())
-    asked = lambda t: t.count()
+    asked: dict[str, Any] = lambda t: t.count()  # type: ignore[assignment]
     assert [count_looks(table, asked) for _ in range(2)] == [1, 1]
     assert looking.describe_look(Frame(private(ElsewhereSource()), mosha.Row()), Budget(epsilon=1), "?") is None
 
 
-def test_a_look_that_was_refused_is_not_remembered(visits, monkeypatch):
-    def refuse(*_):
+def test_a_look_that_was_refused_is_not_remembered(visits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> NoReturn:
         raise errors.DataError("connect.duckdb_unfit", spent="nothing")
 
     with monkeypatch.context() as patch:
@@ -410,7 +422,7 @@ def test_a_look_that_was_refused_is_not_remembered(visits, monkeypatch):
     assert count_looks(visits, by_days) == 1
 
 
-def test_questions_of_a_table_that_is_gone_are_forgotten_and_few_are_kept(visits):
+def test_questions_of_a_table_that_is_gone_are_forgotten_and_few_are_kept(visits: Any) -> None:
     for place in range(looking.MOST_KEPT + 9):
         seen = looking.describe_look(by_days(visits).frame, Budget(epsilon=1), str(place))
         looking.remember(seen)
@@ -430,7 +442,7 @@ MADE_OF = {
 
 @pytest.mark.parametrize("kind", Type)
 @pytest.mark.parametrize("aggregate", ["mean", "median"])
-def test_found_groups_of_every_type_are_looked_at_and_answered(kind, aggregate):
+def test_found_groups_of_every_type_are_looked_at_and_answered(kind: Any, aggregate: str) -> None:
     """A stand-in of another type than the key would refuse what can be answered."""
     unit = mosha.Person("who", at_most=1)
     account = mosha.Ledger.memory().account("a", unit=unit, epsilon=100, delta=1e-3)

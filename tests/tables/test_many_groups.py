@@ -2,6 +2,7 @@
 
 import sys
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from mosha.tables import Budget, protect
 from mosha.tables.mechanisms import joint_noise
 
 
-def test_plain_keys_pass_at_once_and_others_do_not():
+def test_plain_keys_pass_at_once_and_others_do_not() -> None:
     whole, text = Type.INTEGER, Type.TEXT
     assert are_plain(((1,), (-5,)), [whole])
     assert are_plain(((1, "a"), (2, "b")), [whole, text])
@@ -35,7 +36,7 @@ def test_plain_keys_pass_at_once_and_others_do_not():
 
 @pytest.mark.parametrize("divisor", [1, 7, 2**20, 2**63 + 11])
 @pytest.mark.parametrize("size", [10, 2**35, 2**50, 2**62])
-def test_parts_and_units_are_those_of_whole_numbers_without_end(size, divisor):
+def test_parts_and_units_are_those_of_whole_numbers_without_end(size: Any, divisor: Any) -> None:
     """Wherever 64 bits or doubles are used, they give what Python's integers give."""
     numbers = np.random.default_rng().integers(-size, size, 200)
     exact = numbers.reshape(-1, 1)
@@ -48,18 +49,18 @@ def test_parts_and_units_are_those_of_whole_numbers_without_end(size, divisor):
         assert joint_noise._in_units(np.array(held).reshape(-1, 1), [reach])[:, 0].tolist() == back
 
 
-def test_sums_are_put_in_the_order_of_the_keys():
+def test_sums_are_put_in_the_order_of_the_keys() -> None:
     totals = Totals(Schema({"k": Type.INTEGER}), (np.array([9, -2, 4]),), {"n": np.array([90, -20, 40])})
     assert totals.align([(4,), (5,), (9,), (-2,)])["n"].tolist() == [40, 0, 90, -20]
     assert totals.align([(None,), (9,)])["n"].tolist() == [0, 90]
     assert find_numbers(np.array([], np.int64), np.array([1])).tolist() == [-1]
 
 
-def count_calls(work):
+def count_calls(work: Any) -> Any:
     """How many functions of Python a piece of work calls."""
     calls = [0]
 
-    def count(frame, event, argument):
+    def count(frame: Any, event: Any, argument: Any) -> None:
         del frame, argument
         calls[0] += event == "call"
 
@@ -72,7 +73,7 @@ def count_calls(work):
 
 
 @pytest.mark.parametrize("ask", ["count", "mean", "median"])
-def test_a_release_calls_no_function_for_each_group(ask):
+def test_a_release_calls_no_function_for_each_group(ask: str) -> None:
     table = pa.table({"who": np.arange(500), "g": np.arange(500), "x": np.arange(500.0)})
     verbs = {"count": {}, "mean": {"column": "x", "between": (0, 500)}, "median": {"column": "x", "between": (0, 500)}}
     calls = []
@@ -84,7 +85,7 @@ def test_a_release_calls_no_function_for_each_group(ask):
         budget = Budget(epsilon=1)
         plan = question.plan_release(budget)
 
-        def release(question=question, budget=budget, plan=plan, ask=ask):
+        def release(question: Any = question, budget: Any = budget, plan: Any = plan, ask: Any = ask) -> None:
             value, _ = question.measurement(budget).step(None, None, None, mosha.noise.secure())
             plan.answers(value)
             if ask == "count":  # bars of means have shapes that depend on the noise, some tens of them
@@ -95,7 +96,7 @@ def test_a_release_calls_no_function_for_each_group(ask):
     assert calls[1] - calls[0] < 1000  # 2,000 groups more; noise that is drawn again is a matter of chance
 
 
-def test_a_paid_release_calls_a_few_functions_at_most_for_each_group():
+def test_a_paid_release_calls_a_few_functions_at_most_for_each_group() -> None:
     """The keys are public and all of them enter the fingerprint of the question: two calls each, not eighty."""
     person = mosha.Person("who", at_most=1)
     account = mosha.Ledger.memory().account("visits", unit=person, epsilon=100)

@@ -1,6 +1,7 @@
 """Moments in a time zone as keys: read in UTC wherever they were written, listed or from the data."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +15,14 @@ PERSON = mosha.Person("who", at_most=1)
 
 
 @pytest.fixture(scope="module")
-def visits():
+def visits() -> tuple[Any, ...]:
     generator = np.random.default_rng()
     at = [MONTHS[0] + timedelta(hours=int(h)) for h in generator.integers(0, 24 * 91, 600)]
     moments = pa.array(at, pa.timestamp("us", tz="Asia/Tokyo"))
     return pa.table({"who": np.arange(600), "at": moments, "days": generator.uniform(0, 10, 600)}), at
 
 
-def protected(table, account=None):
+def protected(table: Any, account: Any = None) -> Any:
     return protect(table, unit=PERSON, account=account)
 
 
@@ -37,11 +38,11 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("keys", [MONTHS, None], ids=["listed", "from the data"])
-def test_months_of_moments_are_groups(visits, name, keys):
+def test_months_of_moments_are_groups(visits: Any, name: Any, keys: Any) -> None:
     table, at = visits
     account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=200, delta=1e-3, rule="pure")
     grouped = protected(table, account).group_by(month=mosha.col("at").truncate("month"), keys=keys)
-    answer = grouped.aggregate(x=QUESTIONS[name]()).release(epsilon=150, delta=1e-6)
+    answer = grouped.aggregate(x=QUESTIONS[name]()).release(epsilon=150, delta=1e-6)  # type: ignore[operator]
     assert answer.table["month"] == MONTHS
     if name in {"count", "persons", "distinct"}:
         found = [sum(moment.month == month.month for moment in at) for month in MONTHS]
@@ -51,7 +52,7 @@ def test_months_of_moments_are_groups(visits, name, keys):
     assert answer.to_arrow().num_rows == 3
 
 
-def test_a_key_in_another_zone_is_the_same_moment(visits):
+def test_a_key_in_another_zone_is_the_same_moment(visits: Any) -> None:
     tokyo = [month.astimezone(timezone(timedelta(hours=9))) for month in MONTHS]
     table = protected(visits[0])
     question = table.group_by(month=mosha.col("at").truncate("month"), keys=tokyo).count()
@@ -62,7 +63,7 @@ def test_a_key_in_another_zone_is_the_same_moment(visits):
         table.group_by(month=mosha.col("at").truncate("month"), keys=[date(2024, 1, 1)]).count()
 
 
-def test_a_server_gives_the_same_answer(visits, postgres_server):
+def test_a_server_gives_the_same_answer(visits: Any, postgres_server: Any) -> None:
     import psycopg
 
     table, at = visits

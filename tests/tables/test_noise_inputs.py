@@ -3,6 +3,7 @@
 The long one is `make fuzz`. Nothing depends on chance: what is found is a fault.
 """
 
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from mosha.tables.parts.bounds import Limits
 from tests.searches import draw_seeds
 
 
-def search(places, pairs):
+def search(places: Any, pairs: Any) -> None:
     """Compare so many random pairs; the first thing that is found is raised."""
     compared = 0
     for seed in draw_seeds(f"neighbors in {places.engine}"):
@@ -42,13 +43,13 @@ def search(places, pairs):
             return
 
 
-def test_random_questions_lose_no_more_than_was_charged():
+def test_random_questions_lose_no_more_than_was_charged() -> None:
     with opened("sql") as places:
         search(places, 8)
 
 
 @pytest.mark.parametrize(("seed", "depth"), [(12048457141, 1), (1078364335107, 2)])
-def test_a_table_without_rows_goes_the_way_of_all_others(seed, depth):
+def test_a_table_without_rows_goes_the_way_of_all_others(seed: int, depth: int) -> None:
     """Here the neighbor of one person's table is empty: noise is drawn for its groups too, of which there are none.
 
     The second was found on Spark; an engine that hands over no batch for such a table is told by it on any engine.
@@ -57,7 +58,7 @@ def test_a_table_without_rows_goes_the_way_of_all_others(seed, depth):
         compare(places, seed, depth, large=False)
 
 
-def test_three_ways_of_one_engine_agree_on_every_integer():
+def test_three_ways_of_one_engine_agree_on_every_integer() -> None:
     with opened("duckdb") as places:
         search(places, 2)
 
@@ -66,43 +67,43 @@ OTHERS = [(person, "A", day) for person in range(9) for day in (3.0, 4.0 + perso
 MINE = [(99, ward, 1e9) for ward in "AAAAAZZBCD"]
 
 
-def asked(make, unit, rows):
+def asked(make: Any, unit: Any, rows: Any) -> Any:
     who, ward, days = zip(*rows, strict=True)
     return make(protect(pa.table({"who": who, "ward": ward, "days": days}), unit=unit))
 
 
-def shares(make, unit, budget, mine=MINE):
+def shares(make: Any, unit: Any, budget: Any, mine: Any = MINE) -> Any:
     """How much of what was charged each kind of draw loses, where the rows of one unit are taken away."""
     first, second = (asked(make, unit, rows) for rows in (OTHERS + mine, OTHERS))
 
-    def run(question, listener):
+    def run(question: Any, listener: Any) -> Any:
         return noise_inputs.run(question, budget, bytes(range(32)), listener)
 
-    found = {}
+    found: dict[Any, Any] = {}
     for seed in range(8):  # of the outcomes, such as the point around which a window is sought
         for kind, share in noise_inputs.compare(first, second, run, seed)[0].items():
             found[kind] = max(found.get(kind, 0.0), share)
     return found
 
 
-def _half(original):
+def _half(original: Any) -> Any:
     return lambda *arguments, **named: [max(1, n // 2) for n in original(*arguments, **named)]
 
 
-def _loose(original):
+def _loose(original: Any) -> Any:
     """Nobody is bounded, while the noise is made for those who are."""
     return lambda *arguments, norm, **named: original(*arguments, norm=norm * 64, **named)
 
 
-def _unclamped(self):
+def _unclamped(self: Any) -> Any:
     return grid(self.of, (-(2.0**24), 2.0**24), self.exponent, center=self.center)
 
 
-def _generous(epsilon, delta):
+def _generous(epsilon: Any, delta: Any) -> Any:
     return ORIGINAL(epsilon, min(0.4, 400 * delta))
 
 
-ORIGINAL = keys.keeping_probabilities
+ORIGINAL = keys.keeping_probabilities  # type: ignore[attr-defined]
 TWO, SOME, ROW = mosha.Person("who", at_most=2), mosha.Person("who"), mosha.Row()
 ONE, PURE, LARGE, WITH = [(99, "A", 0.0)], Budget(epsilon=1), Budget(epsilon=200), Budget(epsilon=1, delta=1e-5)
 FAULTS = {
@@ -115,10 +116,10 @@ FAULTS = {
         (TWO, PURE), "laplace noise",
     ),
     "persons are not bounded": (
-        (sums, "bound_question", _loose(sums.bound_question)), lambda t: t.count(), (TWO, PURE), "laplace noise",
+        (sums, "bound_question", _loose(sums.bound_question)), lambda t: t.count(), (TWO, PURE), "laplace noise",  # type: ignore[attr-defined]
     ),
     "persons are not bounded, under Gaussian noise": (
-        (sums, "bound_question", _loose(sums.bound_question)), lambda t: t.count(), (TWO, Budget(rho=1)),
+        (sums, "bound_question", _loose(sums.bound_question)), lambda t: t.count(), (TWO, Budget(rho=1)),  # type: ignore[attr-defined]
         "normal noise",
     ),
     "values are clamped after they are summed": (
@@ -162,7 +163,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found_and_nothing_where_there_is_none(fault):
+def test_a_planted_fault_is_found_and_nothing_where_there_is_none(fault: Any) -> None:
     patch, make, (unit, budget, *mine), kind = FAULTS[fault]
     sound = shares(make, unit, budget, *mine)
     assert max(sound.values()) <= 1 + noise_inputs.SLACK
@@ -170,10 +171,10 @@ def test_a_planted_fault_is_found_and_nothing_where_there_is_none(fault):
         assert shares(make, unit, budget, *mine)[kind] > 1.4
 
 
-def test_a_release_that_tells_the_data_is_found():
+def test_a_release_that_tells_the_data_is_found() -> None:
     original = sums.Sums.noisy
 
-    def leaking(part, frame, *arguments):
+    def leaking(part: Any, frame: Any, *arguments: Any) -> Any:
         return original(part, frame, *arguments) | {"rows": frame.relation.source.rows}
 
     with mock.patch.object(sums.Sums, "noisy", leaking), pytest.raises(noise_inputs.Apart, match="another release"):

@@ -1,6 +1,8 @@
 """Whatever is asked, no note of an answer is English for a reader of Chinese; each can be read in both languages."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +15,14 @@ NAMES = {"count", "sum", "mean", "maximum", "distinct", "median", "people", "war
 CODE = {"answer", "exact", "Person", "column", "at_most", "bars", "delta", "epsilon"}
 
 
-def visits(unit):
+def visits(unit: Any) -> Any:
     account = mosha.Ledger.memory().account("visits", unit=unit, epsilon=1e6, delta=0.1)
     people = np.repeat(np.arange(400), 3)
     columns = {"who": people, "ward": [f"w{i % 4}" for i in people], "days": (people % 30).astype(float)}
     return mosha.protect(columns, unit=unit, account=account)
 
 
-def by_ward(table):
+def by_ward(table: Any) -> Any:
     return table.group_by("ward", keys=["w0", "w1", "w2", "w3"])
 
 
@@ -50,13 +52,13 @@ UNITS = {
 
 
 @pytest.fixture
-def chinese():
+def chinese() -> Iterator[None]:
     with keep_language():
         set_language("zh")
         yield
 
 
-def english_in(note):
+def english_in(note: Any) -> list[Any]:
     words = re.findall(r"[A-Za-z_]{2,}", re.sub(r"'[^']*'", "", note))
     return [word for word in words if word not in NAMES | CODE]
 
@@ -67,7 +69,7 @@ REFUSED = {("a count of people", "rows"), ("the most frequent", "people")}
 @pytest.mark.parametrize(
     ("asked", "unit"), [(asked, unit) for asked in QUESTIONS for unit in UNITS if (asked, unit) not in REFUSED]
 )
-def test_no_note_is_english_for_a_reader_of_chinese(asked, unit, chinese):
+def test_no_note_is_english_for_a_reader_of_chinese(asked: Any, unit: Any, chinese: Any) -> None:
     answer = QUESTIONS[asked](visits(UNITS[unit]))
     assert answer.notes
     for note in (*answer.notes, *answer.read_notes()):
@@ -79,12 +81,12 @@ def test_no_note_is_english_for_a_reader_of_chinese(asked, unit, chinese):
     assert all(note in shown for note in answer.read_notes("zh"))
 
 
-def test_the_law_can_fail():
+def test_the_law_can_fail() -> None:
     assert english_in("Laplace noise for count.")
     assert not english_in("count 加拉普拉斯噪声。")
 
 
-def test_a_note_follows_its_reader_and_survives_as_plain_data():
+def test_a_note_follows_its_reader_and_survives_as_plain_data() -> None:
     answer = visits(mosha.Person("who")).count().release(epsilon=1)
     assert current_language() == "en"
     for note, chinese_note in zip(answer.notes, answer.read_notes("zh"), strict=True):
@@ -95,7 +97,7 @@ def test_a_note_follows_its_reader_and_survives_as_plain_data():
             assert phrase_from_dict(stored) == chinese_note
 
 
-def test_an_explanation_is_chinese_too(chinese):
+def test_an_explanation_is_chinese_too(chinese: Any) -> None:
     told = visits(mosha.Person("who", at_most=2)).aggregate(count=tables.count(), sum=DAYS).explain(epsilon=1)
     for line in told.splitlines()[1:]:
         assert re.search("[\u4e00-\u9fff]", line), line

@@ -5,6 +5,7 @@ are no further away than a few deviations of the noise that it is made of.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,31 +22,31 @@ PEOPLE = 800
 EACH = "tables.note_at_least_each"
 
 
-def zipf(generator):
+def zipf(generator: Any) -> Any:
     return np.minimum(generator.zipf(2.0, PEOPLE), 300)
 
 
-def lognormal(generator):
+def lognormal(generator: Any) -> Any:
     return np.ceil(generator.lognormal(1, 1, PEOPLE)).astype(int)
 
 
-def uniform(generator):
+def uniform(generator: Any) -> Any:
     return generator.integers(1, 6, PEOPLE)
 
 
-def one_heavy_person(generator):
+def one_heavy_person(generator: Any) -> Any:
     return np.append(generator.integers(1, 6, PEOPLE - 1), 5000)
 
 
-def drawn(rows, epsilon):
+def drawn(rows: Any, epsilon: Any) -> tuple[Any, ...]:
     """Many choices of a bound for the same people: the exact histogram is made once."""
     table = protect(pa.table({"who": np.repeat(np.arange(len(rows)), rows)}), unit=mosha.Person("who"))
     question = table.count()
     (part,) = question.parts(Budget(epsilon=epsilon))
-    exact = norm_choice.answer
+    exact = norm_choice.answer  # type: ignore[attr-defined]
     known = {}
 
-    def once(asked):
+    def once(asked: Any) -> Any:
         if "totals" not in known:
             known["totals"] = exact(asked)
         return known["totals"]
@@ -53,13 +54,13 @@ def drawn(rows, epsilon):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(norm_choice, "answer", once)
         rng = mosha.noise.secure()
-        found = [part.buy(question.frame, rng)[1] for _ in range(DRAWS)]
-    return part.choice, [(float(bought.norm), bought.tail) for bought in found]
+        found = [part.buy(question.frame, rng)[1] for _ in range(DRAWS)]  # type: ignore[attr-defined]
+    return part.choice, [(float(bought.norm), bought.tail) for bought in found]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("people", [zipf, lognormal, uniform, one_heavy_person])
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_the_number_of_people_above_the_bound_lies_in_its_interval(people, epsilon):
+def test_the_number_of_people_above_the_bound_lies_in_its_interval(people: Any, epsilon: float) -> None:
     rows = people(np.random.default_rng())
     choice, found = drawn(rows, epsilon)
     held = narrow = 0
@@ -72,7 +73,7 @@ def test_the_number_of_people_above_the_bound_lies_in_its_interval(people, epsil
     assert held >= binom.ppf(1e-10, DRAWS, 0.95) > narrow
 
 
-def test_noise_of_every_number_of_buckets_stays_within_the_width():
+def test_noise_of_every_number_of_buckets_stays_within_the_width() -> None:
     # False alarm: the width fails with less than 0.05 / 64 on each side; 40 of 4000 do with less than 1e-12.
     choice = NormChoice(0.5, 1, twice=False, share=0.25)
     for buckets in (1, 2, 10, 40):
@@ -82,11 +83,11 @@ def test_noise_of_every_number_of_buckets_stays_within_the_width():
         assert np.sum(np.abs(noise) > width / 4) > 100  # power: a quarter of the width is too little
 
 
-def test_no_histogram_has_more_marks_than_the_interval_was_made_for():
+def test_no_histogram_has_more_marks_than_the_interval_was_made_for() -> None:
     assert max(len(thresholds(unit)) for unit in (1, 7, 2**10, 2**24 - 1)) < norm_choice._MARKS
 
 
-def test_the_note_says_whom_the_bound_cuts_and_what_the_bar_is_about():
+def test_the_note_says_whom_the_bound_cuts_and_what_the_bar_is_about() -> None:
     rows = np.append(np.ones(5000, int), np.full(900, 40))
     account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=10)
     table = pa.table({"who": np.repeat(np.arange(len(rows)), rows)})
@@ -109,7 +110,7 @@ SKEWED = {  # quantiles of a law: a draw may hold one person who outweighs all o
 }
 
 
-def cover(rows, found, epsilon):
+def cover(rows: Any, found: Any, epsilon: Any) -> tuple[Any, ...]:
     """How many bars hold the number of rows: with what was cut, and of noise alone."""
     generator = np.random.default_rng()
     held = alone = 0
@@ -132,7 +133,7 @@ def cover(rows, found, epsilon):
         ("Zipf 1.5", 0.9),
     ],
 )
-def test_bars_of_counts_include_what_the_bound_cuts_on_skewed_data(kind, least):
+def test_bars_of_counts_include_what_the_bound_cuts_on_skewed_data(kind: str, least: float) -> None:
     """It was 0 of 295 bars. With `least` a false alarm has a chance of 1e-10."""
     choice, found = drawn(SKEWED[kind], 1.0)
     assert choice.share == SHARE_FOR_BOUNDS
@@ -152,13 +153,13 @@ WITHIN = {"one row each": 0.85, "five years of a study": 0.88, "a third comes ag
 """Of all choices, those that err 1.5 times as much as the best bound at most; measured: 95%, 98%, 78% and 72%."""
 
 
-def find_error(rows, norm, epsilon):
+def find_error(rows: Any, norm: Any, epsilon: Any) -> Any:
     """The deviation of a count at this bound, with what it cuts."""
     return math.hypot(np.maximum(rows - norm, 0).sum(), math.sqrt(2) * norm / epsilon)
 
 
 @pytest.mark.parametrize("kind", LIGHT)
-def test_a_bound_that_is_bought_errs_hardly_more_than_the_best_declared_one(kind):
+def test_a_bound_that_is_bought_errs_hardly_more_than_the_best_declared_one(kind: Any) -> None:
     """False alarm: 1e-10 at the shares of `WITHIN`, which are well below what is measured."""
     rows = LIGHT[kind]
     best = min(find_error(rows, norm, 1.0) for norm in range(1, rows.max() + 1))
@@ -168,14 +169,14 @@ def test_a_bound_that_is_bought_errs_hardly_more_than_the_best_declared_one(kind
     assert find_error(rows, 2 * rows.max(), 1.0) > 1.5 * best  # power: twice the bound is too much
 
 
-def test_where_nobody_has_much_the_bar_is_hardly_wider():
+def test_where_nobody_has_much_the_bar_is_hardly_wider() -> None:
     """400 people with three rows each: the bar was 12 rows at epsilon 1."""
     _, found = drawn(np.full(400, 3), 1.0)
     bars = [norm / 0.9 * math.log(20) + max(cut, most) * 1200 for norm, (*_, cut, most) in found]
     assert np.median(bars) <= 20
 
 
-def test_where_too_few_people_are_there_the_answer_says_that_nothing_chose_its_bound():
+def test_where_too_few_people_are_there_the_answer_says_that_nothing_chose_its_bound() -> None:
     """It was a bound of 8 rows and a bar of noise alone, without a word. Five rows of noise fill no bucket: e^-4."""
     table = pa.table({"who": np.repeat(np.arange(5), 40)})
     account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=1)
@@ -185,11 +186,11 @@ def test_where_too_few_people_are_there_the_answer_says_that_nothing_chose_its_b
     assert any("too few people" in note for note in notes)
 
 
-def even(_):
+def even(_: Any) -> Any:
     return np.full(PEOPLE, 4)
 
 
-def read_least(answer, name):
+def read_least(answer: Any, name: Any) -> float:
     """What the answer says that is certain."""
     (found,) = (note.fields["least"] for note in answer.notes if getattr(note, "code", "") == "tables.note_at_least")
     assert answer.estimated == (name,)
@@ -197,7 +198,7 @@ def read_least(answer, name):
 
 
 @pytest.mark.parametrize("people", [zipf, even, one_heavy_person])
-def test_the_true_number_is_at_least_what_is_said_however_much_the_bound_cuts(people):
+def test_the_true_number_is_at_least_what_is_said_however_much_the_bound_cuts(people: Any) -> None:
     # False alarm: a binomial tail of 1e-10. Where nothing is cut, one that lies as far above the number is rejected.
     rows, releases = people(np.random.default_rng()), 40
     account = mosha.Ledger.memory().account("demo", unit=mosha.Person("who"), epsilon=releases)
@@ -210,19 +211,19 @@ def test_the_true_number_is_at_least_what_is_said_however_much_the_bound_cuts(pe
     assert people is not even or sum(2 * value - least <= truth for value, least in found) < enough
 
 
-def test_the_least_is_no_further_below_than_noise_of_that_bound_goes_once_in_twenty_releases():
+def test_the_least_is_no_further_below_than_noise_of_that_bound_goes_once_in_twenty_releases() -> None:
     account = mosha.Ledger.memory().account("demo", unit=mosha.Person("who"), epsilon=1)
     table = protect(pa.table({"who": np.repeat(np.arange(400), 4)}), unit=mosha.Person("who"), account=account)
     answer = table.count().release(epsilon=1)
     bound = answer.notes[1]
-    while "share" not in bound.fields:  # said within what is cut, and who is above
-        bound = bound.fields["said"]
-    declared = protect({"who": [1]}, unit=mosha.Person("who", at_most=int(bound.fields["most"].fields["count"])))
+    while "share" not in bound.fields:  # type: ignore[attr-defined]  # said within what is cut, and who is above
+        bound = bound.fields["said"]  # type: ignore[attr-defined]
+    declared = protect({"who": [1]}, unit=mosha.Person("who", at_most=int(bound.fields["most"].fields["count"])))  # type: ignore[attr-defined]
     forecast = declared.count().forecast(epsilon=0.9, confidence=0.9)["count"][0]
     assert read_least(answer, "count") == math.floor(answer.exact.value - forecast)
 
 
-def test_no_confidence_is_stated_for_what_a_bought_bound_cuts():
+def test_no_confidence_is_stated_for_what_a_bought_bound_cuts() -> None:
     unit, ranges = mosha.Person("who"), {"x": (-2, 2)}
     account = mosha.Ledger.memory().account("demo", unit=unit, epsilon=9)
     table = protect({"who": [1, 1, 2, 3], "x": [1.0, -1.0, 2.0, 2.0]}, unit=unit, account=account)
@@ -231,11 +232,11 @@ def test_no_confidence_is_stated_for_what_a_bought_bound_cuts():
     assert (answer.estimated, answer.to_dict()["estimated"]) == (("n", "total"), ["n", "total"])
     assert "no confidence" in str(answer)
     least = [note for note in answer.notes if getattr(note, "code", "").startswith("tables.note_at_least")]
-    assert not any(note.fields["name"] == "total" for note in least)  # a sum of values below zero may be anything
+    assert not any(note.fields["name"] == "total" for note in least)  # type: ignore[attr-defined]  # a sum of values below zero may be anything
     each = table.group_by("x", keys=[1.0, 2.0]).count().release(epsilon=1)
-    assert [note.code for note in each.notes if "note_at_least" in getattr(note, "code", "")] == [EACH]
+    assert [note.code for note in each.notes if "note_at_least" in getattr(note, "code", "")] == [EACH]  # type: ignore[attr-defined]
     halved = mosha.query("SELECT COUNT(*) / 2 AS half, AVG(x) AS mean FROM t", t=table, ranges=ranges, epsilon=1)
-    assert halved.estimated == ("half",)
+    assert halved.estimated == ("half",)  # type: ignore[union-attr]
     limited = protect({"who": [1, 1, 2]}, unit=mosha.Person("who", at_most=2), account=account).count()
     declared = limited.release(epsilon=1)
     assert declared.estimated == ()

@@ -4,7 +4,9 @@ import copy
 import json
 import math
 import random
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -41,7 +43,7 @@ UNIT = mosha.Person("who", at_most=3)
 NOON = datetime.fromisoformat("2024-05-01T12:00")
 
 
-def visits(**options):
+def visits(**options: Any) -> Any:
     rows = {"who": [1, 2], "ward": ["a", "b"], "days": [1.0, 2.0], "code": [1, 2]}
     rows |= {
         "at": [NOON] * 2,
@@ -52,13 +54,13 @@ def visits(**options):
     return protect(pa.table(rows), unit=options.pop("unit", UNIT), **options)
 
 
-def tables():
+def tables() -> dict[str, Any]:
     stays = protect(pa.table({"who": [1], "ward": ["a"], "cost": [3.5]}), unit=UNIT)
     codes = public_table(pa.table({"code": [1], "label": ["x"]}))
     return {"visits": visits(), "stays": stays, "codes": codes}
 
 
-def same(first, second, budget):
+def same(first: Any, second: Any, budget: Any) -> None:
     assert first.fingerprint == second.fingerprint
     assert first.measurement(budget).event == second.measurement(budget).event
     given = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
@@ -66,12 +68,12 @@ def same(first, second, budget):
     assert (first.title, first.unit, first.account) == (second.title, second.unit, second.account)
 
 
-def through_json(question, known, *, named=True):
+def through_json(question: Any, known: Any, *, named: bool = True) -> Any:
     text = json.dumps(question.to_dict(tables=known if named else None), allow_nan=False, sort_keys=True)
     return Question.from_dict(known, json.loads(text))
 
 
-NUMBER = {"between": (0, 30)}
+NUMBER: dict[str, Any] = {"between": (0, 30)}
 ASKED = {
     "count": lambda t: t.count(),
     "count of a column": lambda t: t.count("days"),
@@ -153,7 +155,7 @@ BUDGETS = [Budget(epsilon=1.0, delta=1e-6), Budget(rho=0.5, delta=1e-6)]
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_a_question_survives_json_with_its_fingerprint_price_and_plan(kind):
+def test_a_question_survives_json_with_its_fingerprint_price_and_plan(kind: Any) -> None:
     table = visits()
     question = ASKED[kind](table)
     again = Question.from_dict(table, json.loads(json.dumps(question.to_dict(), allow_nan=False, sort_keys=True)))
@@ -181,7 +183,7 @@ JOINED = {
 
 @pytest.mark.parametrize("kind", JOINED)
 @pytest.mark.parametrize("named", [True, False], ids=["named", "numbered"])
-def test_joins_survive_json(kind, named):
+def test_joins_survive_json(kind: Any, named: bool) -> None:
     known = tables()
     question = JOINED[kind](known)
     if not named:
@@ -190,7 +192,7 @@ def test_joins_survive_json(kind, named):
     same(question, through_json(question, known, named=named), BUDGETS[0])
 
 
-def test_a_table_with_steps_of_its_own_is_one_table_and_its_steps_stay_with_its_owner():
+def test_a_table_with_steps_of_its_own_is_one_table_and_its_steps_stay_with_its_owner() -> None:
     narrowed = visits().where(col("days") < 10)
     question = narrowed.count()
     data = question.to_dict(tables={"short": narrowed})
@@ -199,7 +201,7 @@ def test_a_table_with_steps_of_its_own_is_one_table_and_its_steps_stay_with_its_
     same(question, Question.from_dict({"short": narrowed}, data), BUDGETS[0])
 
 
-def test_declared_ranges_and_keys_may_be_left_out():
+def test_declared_ranges_and_keys_may_be_left_out() -> None:
     table = visits(schema={"columns": {"days": {"between": [0, 30]}, "ward": {"keys": ["a", "b"]}}})
     data = {
         "question": "tables",
@@ -215,19 +217,19 @@ def test_declared_ranges_and_keys_may_be_left_out():
         Question.from_dict(visits(), data | {"keys": "from_data"})
 
 
-def random_question(seed):
+def random_question(seed: Any) -> tuple[Any, ...]:
     rows, more = plans.neighbors(random.Random(seed), mosha.Row())[0]
     unit = random.Random(seed).choice(plans.UNITS)
     known = {
         name: protect(plans.arrow(c, r), unit=unit)
         for name, c, r in (("rows", plans.COLUMNS, rows), ("beside", plans.BESIDE, more))
     }
-    known["public"] = public_table(plans.arrow(plans.PUBLIC, plans.PUBLIC_ROWS))
+    known["public"] = public_table(plans.arrow(plans.PUBLIC, plans.PUBLIC_ROWS))  # type: ignore[assignment]
     beside = known["beside"] if isinstance(unit, mosha.Person) else None
     return plans.Planner(seed).question(known["rows"], beside, known["public"]), known
 
 
-def test_random_questions_survive_json():
+def test_random_questions_survive_json() -> None:
     left = 150
     for seed in draw_seeds("questions that survive JSON"):
         try:
@@ -256,7 +258,7 @@ SQL = [
 
 
 @pytest.mark.parametrize("text", SQL)
-def test_what_sql_asks_survives_json(text, monkeypatch):
+def test_what_sql_asks_survives_json(text: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     known, asked = tables(), []
     made = Question.explain
     monkeypatch.setattr(Question, "explain", lambda self, **budget: asked.append(self) or made(self, **budget))
@@ -267,7 +269,7 @@ def test_what_sql_asks_survives_json(text, monkeypatch):
         same(question, through_json(question, known), BUDGETS[0])
 
 
-def test_an_answer_is_data_too():
+def test_an_answer_is_data_too() -> None:
     account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=100)
     table = visits(account=account)
     answer = table.group_by("on", keys=[date(2024, 5, 1)]).mean("days", between=(0, 30)).release(epsilon=1)
@@ -317,10 +319,10 @@ GOOD = {
 }
 
 
-def deep(levels):
+def deep(levels: Any) -> Any:
     found = {"column": "new"}
     for _ in range(levels):
-        found = {"operator": "not", "of": [found]}
+        found = {"operator": "not", "of": [found]}  # type: ignore[dict-item]
     return found
 
 
@@ -366,14 +368,14 @@ POISON = [
 ]
 
 
-def places(data, at=()):
+def places(data: Any, at: Any = ()) -> Iterator[Any]:
     """Every place in nested data."""
     yield at
     for name in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
         yield from places(data[name], (*at, name))
 
 
-def put(data, at, value):
+def put(data: Any, at: Any, value: Any) -> Any:
     if not at:
         return value
     changed = copy.deepcopy(data)
@@ -384,13 +386,13 @@ def put(data, at, value):
     return changed
 
 
-def test_the_example_is_a_question():
+def test_the_example_is_a_question() -> None:
     known = tables()
     question = Question.from_dict(known, GOOD)
     same(question, through_json(question, known), BUDGETS[0])
 
 
-def read(known, data):
+def read(known: Any, data: Any) -> bool:
     """Whether it was read; only typed errors pass."""
     try:
         Question.from_dict(known, data).explain(epsilon=1, delta=1e-6)
@@ -403,47 +405,47 @@ def read(known, data):
     return False
 
 
-def test_whatever_stands_in_a_place_is_read_or_refused_by_a_typed_error():
+def test_whatever_stands_in_a_place_is_read_or_refused_by_a_typed_error() -> None:
     known = tables()
     pairs = [(at, poison) for at in places(GOOD) for poison in POISON]
     found = [read(known, put(GOOD, at, poison)) for at, poison in random.sample(pairs, 900)]
     assert found.count(False) > 20 * found.count(True) > 0
 
 
-def test_a_field_that_nobody_reads_is_refused_in_every_object():
+def test_a_field_that_nobody_reads_is_refused_in_every_object() -> None:
     known = tables()
     for at in places(GOOD):
         inner = GOOD
         for name in at:
-            inner = inner[name]
+            inner = inner[name]  # type: ignore[assignment]
         if isinstance(inner, dict):
             with pytest.raises(MoshaError):
                 Question.from_dict(known, put(GOOD, (*at, "unit"), "Row"))
 
 
 @pytest.mark.parametrize("levels", [DEEPEST + 1, 5_000, 100_000])
-def test_data_that_are_nested_too_deeply_are_refused(levels):
+def test_data_that_are_nested_too_deeply_are_refused(levels: Any) -> None:
     with pytest.raises(InvalidParameter) as problem:
         Question.from_dict(tables(), put(GOOD, ("steps", 0, "where"), deep(levels)))
     assert problem.value.code == "connect.data_too_deep"
 
 
-def test_joins_that_are_nested_too_deeply_are_refused():
+def test_joins_that_are_nested_too_deeply_are_refused() -> None:
     inner = {"table": "stays"}
     for _ in range(5_000):
-        inner = {"table": "stays", "steps": [{"join": inner}]}
+        inner = {"table": "stays", "steps": [{"join": inner}]}  # type: ignore[dict-item]
     with pytest.raises(MoshaError):
         Question.from_dict(tables(), GOOD | inner)
 
 
-def test_data_with_too_many_parts_are_refused():
+def test_data_with_too_many_parts_are_refused() -> None:
     many = {"operator": "in", "of": [{"column": "code"}, *range(60_000)]}
     with pytest.raises(InvalidParameter) as problem:
         Question.from_dict(tables(), GOOD | {"steps": [{"where": many}] * 6})
     assert problem.value.code == "connect.data_too_large"
 
 
-def test_a_question_cannot_choose_its_unit_its_account_or_a_table_it_was_not_given():
+def test_a_question_cannot_choose_its_unit_its_account_or_a_table_it_was_not_given() -> None:
     data = visits().count().to_dict()
     for field in ("unit", "account", "declared", "relation"):
         with pytest.raises(InvalidParameter) as problem:
@@ -454,14 +456,14 @@ def test_a_question_cannot_choose_its_unit_its_account_or_a_table_it_was_not_giv
     assert problem.value.code == "tables.data_no_table"
 
 
-def test_the_largest_groups_are_found_by_a_plain_count_and_nothing_else():
+def test_the_largest_groups_are_found_by_a_plain_count_and_nothing_else() -> None:
     data = visits().group_by("ward", keys=["a", "b"]).mean("days", between=(0, 30)).to_dict()
     with pytest.raises(InvalidParameter) as problem:
         Question.from_dict(visits(), data | {"top": 1})
     assert problem.value.code == "tables.top_counts"
 
 
-def test_every_operator_has_a_plain_form():
+def test_every_operator_has_a_plain_form() -> None:
     for operator in Operator:
         data = {"operator": str(operator), "of": [{"column": "x"}], "options": []}
         try:

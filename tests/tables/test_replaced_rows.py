@@ -1,6 +1,8 @@
 """One row replaced by another: the number of rows is public, and a mean has the noise of its sum alone."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,20 +16,20 @@ from mosha.tables import aggregates as ask
 from mosha.tables.mechanisms.joint_noise import REACH, BoxNoise, GaussianNoise
 from tests.noise.goodness import laplace_below, quantile_events, rejects
 
-ONE = mosha.Row(neighbors="replace-one")
+ONE = mosha.Row(neighbors="replace-one")  # type: ignore[arg-type]
 N = 4000
 
 
-def table(unit=ONE, **options):
+def table(unit: Any = ONE, **options: Any) -> Any:
     ages = pa.array([None if i % 40 == 0 else float(i % 90) for i in range(N)])
     return mosha.protect(pa.table({"age": ages, "ward": ["A", "B"] * (N // 2)}), unit=unit, **options)
 
 
-def account(unit=ONE):
+def account(unit: Any = ONE) -> Any:
     return mosha.Ledger.memory().account("a", unit=unit, epsilon=8)
 
 
-def test_the_number_of_rows_costs_nothing_and_has_no_noise():
+def test_the_number_of_rows_costs_nothing_and_has_no_noise() -> None:
     paying = account()
     answer = table(account=paying).count().release(epsilon=0.5)
     assert answer.table["count"] == [N]
@@ -44,16 +46,16 @@ def test_the_number_of_rows_costs_nothing_and_has_no_noise():
     ],
     ids=["filtered", "grouped", "missing"],
 )
-def test_any_other_number_of_rows_is_paid_for(ask_rows):
+def test_any_other_number_of_rows_is_paid_for(ask_rows: Any) -> None:
     assert mosha.accounting.epsilon(ask_rows(table()).measurement(Budget(epsilon=0.5)).event, 0) > 0.49
 
 
-@pytest.mark.parametrize("unit", [mosha.Row(), mosha.Row(at_most=2, neighbors="replace-one")], ids=repr)
-def test_rows_are_private_where_a_unit_may_bring_another_number_of_them(unit):
+@pytest.mark.parametrize("unit", [mosha.Row(), mosha.Row(at_most=2, neighbors="replace-one")], ids=repr)  # type: ignore[arg-type]
+def test_rows_are_private_where_a_unit_may_bring_another_number_of_them(unit: Any) -> None:
     assert mosha.accounting.epsilon(table(unit).count().measurement(Budget(epsilon=0.5)).event, 0) > 0.49
 
 
-def test_a_join_that_may_drop_rows_hides_their_number():
+def test_a_join_that_may_drop_rows_hides_their_number() -> None:
     wards = mosha.tables.public_table(pa.table({"ward": ["A"], "floor": [3]}))
     dropped, all_rows = (table().join_public(wards, on="ward", how=how).count() for how in ("inner", "left"))
     assert mosha.accounting.epsilon(dropped.measurement(Budget(epsilon=0.5)).event, 0) > 0.49
@@ -61,14 +63,14 @@ def test_a_join_that_may_drop_rows_hides_their_number():
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 0.1}, {"rho": 0.005}], ids=repr)
-def test_a_mean_has_the_noise_of_the_textbook(budget):
+def test_a_mean_has_the_noise_of_the_textbook(budget: Any) -> None:
     filled = table().compute(age=mosha.col("age").coalesce(50))
     question = filled.mean("age", between=(0, 100))
     textbook = math.log(20) / 0.1 if "epsilon" in budget else 1.95996 / math.sqrt(2 * 0.005)
     assert question.forecast(rows=N, **budget)["mean"][0] == pytest.approx(textbook * 100 / N, rel=0.01)
 
 
-def test_a_mean_of_a_column_with_gaps_has_that_noise_in_its_sum():
+def test_a_mean_of_a_column_with_gaps_has_that_noise_in_its_sum() -> None:
     (part,) = table().mean("age", between=(0, 100)).parts(Budget(epsilon=0.1))
     assert part.noise.shared
     count, total = part.reach(table().mean("age", between=(0, 100)).frame, None)
@@ -76,7 +78,7 @@ def test_a_mean_of_a_column_with_gaps_has_that_noise_in_its_sum():
     assert part.noise.deviation(total) == pytest.approx(math.sqrt(2) * total / 0.1)
 
 
-def test_two_channels_have_one_laplace_law_each_whose_price_is_that_of_one():
+def test_two_channels_have_one_laplace_law_each_whose_price_is_that_of_one() -> None:
     """False alarms: 1e-10; scales that are 20% too small or 25% too large are rejected."""
     noise = BoxNoise(0.5, 2, 1, shared=True)
     reach = (2, 200)
@@ -91,7 +93,7 @@ def test_two_channels_have_one_laplace_law_each_whose_price_is_that_of_one():
 
 
 @pytest.mark.parametrize("second", [0.0, 0.4, 0.9995, 1.0])
-def test_bars_of_two_laplace_noises_hold_as_often_as_they_say(second):
+def test_bars_of_two_laplace_noises_hold_as_often_as_they_say(second: float) -> None:
     """False alarms: 1e-10; bars of 90 and of 97.5% are told apart."""
     noise, drawn = BoxNoise(1.0, 2, 1, shared=True), np.random.default_rng().laplace(size=(200_000, 2))
     width = float(noise.width([np.array([5.0]), np.array([5.0 * second])], 0.95)[0])
@@ -101,7 +103,7 @@ def test_bars_of_two_laplace_noises_hold_as_often_as_they_say(second):
     assert rejects([(held, len(drawn), 0.975)])
 
 
-def test_gaussian_noise_on_both_costs_what_it_costs_on_one():
+def test_gaussian_noise_on_both_costs_what_it_costs_on_one() -> None:
     one, both = GaussianNoise(7.0, 1, 1).event, GaussianNoise(7.0, 2, 1, shared=True).event
     costs = [mosha.accounting.concentrated.cost_of(event).amount for event in (one, both)]
     assert costs[1] == pytest.approx(costs[0], rel=1e-6)
@@ -111,7 +113,7 @@ ODD = ["", "7,A,2,more,cells", "x" * 3_000_000 + ",A,1"]
 
 
 @pytest.mark.parametrize("line", ODD, ids=["empty", "too many cells", "too long"])
-def test_a_line_that_cannot_be_read_is_not_told_by_the_number_of_rows(tmp_path, line):
+def test_a_line_that_cannot_be_read_is_not_told_by_the_number_of_rows(tmp_path: Path, line: Any) -> None:
     """Of a CSV file such a line is no row: its number was told exactly, for nothing."""
     lines = [f"{n},A,{n % 7}" for n in range(50)]
     for name, found in (("all", lines), ("one", [*lines[:20], line, *lines[21:]])):
@@ -120,7 +122,9 @@ def test_a_line_that_cannot_be_read_is_not_told_by_the_number_of_rows(tmp_path, 
         assert mosha.accounting.epsilon(kept.count().measurement(Budget(epsilon=0.5)).event, 0) > 0.49
 
 
-def test_the_number_of_rows_is_public_only_where_nothing_that_a_row_holds_decides_whether_it_is_one(tmp_path):
+def test_the_number_of_rows_is_public_only_where_nothing_that_a_row_holds_decides_whether_it_is_one(
+    tmp_path: Path,
+) -> None:
     import duckdb
     import polars as pl
     from pyarrow import dataset

@@ -1,5 +1,7 @@
 """Twenty questions about a retailer's sales by public dimensions, after TPC-DS: which are answered, and how well."""
 
+from typing import Any
+
 import duckdb
 import pytest
 
@@ -16,12 +18,12 @@ ANSWERED = [name for name in QUERIES if name not in REFUSED]
 
 
 @pytest.fixture(scope="module")
-def tables():
+def tables() -> Any:
     return make_tables()
 
 
 @pytest.fixture(scope="module")
-def engine(tables):
+def engine(tables: Any) -> Any:
     connection = duckdb.connect()
     for name, table in tables.items():
         connection.register(name, table)
@@ -29,19 +31,19 @@ def engine(tables):
 
 
 @pytest.fixture
-def database(tables):
+def database(tables: Any) -> Any:
     account = mosha.Ledger.memory().account("retail", unit=mosha.Person("customer"), rho=1e15, delta=1e-3)
     return mosha.protect_database(tables, schema=make_schema(), account=account)
 
 
-def test_at_least_fifteen_of_twenty_questions_are_answered():
+def test_at_least_fifteen_of_twenty_questions_are_answered() -> None:
     assert len(QUERIES) == 20
     assert set(REFUSED) < set(QUERIES)
     assert len(ANSWERED) >= 15
 
 
 @pytest.mark.parametrize("name", ANSWERED)
-def test_a_question_is_answered_as_the_engine_answers_it(database, engine, name):
+def test_a_question_is_answered_as_the_engine_answers_it(database: Any, engine: Any, name: Any) -> None:
     rows = engine.execute(QUERIES[name])
     titles = [column[0] for column in rows.description]
     answer = database.query(QUERIES[name], rho=1e8, **SAID.get(name, {}))
@@ -64,14 +66,14 @@ def test_a_question_is_answered_as_the_engine_answers_it(database, engine, name)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_question_that_is_not_answered_names_one_that_is_and_costs_nothing(database, name):
+def test_a_question_that_is_not_answered_names_one_that_is_and_costs_nothing(database: Any, name: Any) -> None:
     with pytest.raises(errors.Refused, match=REFUSED[name]) as refusal:
         database.query(QUERIES[name], rho=1)
     assert database["store_sales"].account.spent == 0
     assert database.query(refusal.value.nearest, rho=1).receipt.cost > 0
 
 
-def test_written_numbers_are_put_together_in_lists_and_are_keys(database):
+def test_written_numbers_are_put_together_in_lists_and_are_keys(database: Any) -> None:
     sql = (
         "SELECT d_year, COUNT(*) AS n FROM store_sales JOIN date_dim ON ss_sold_date_sk = d_date_sk WHERE {} GROUP BY 1"
     )

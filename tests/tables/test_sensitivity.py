@@ -3,9 +3,11 @@
 import itertools
 import math
 import random
+from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,17 +25,17 @@ WARDS = ["A", "B", "C"]
 UNITS = [
     mosha.Row(),
     mosha.Row(at_most=3),
-    mosha.Row(neighbors="replace-one"),
-    mosha.Row(at_most=3, neighbors="replace-one"),
+    mosha.Row(neighbors="replace-one"),  # type: ignore[arg-type]
+    mosha.Row(at_most=3, neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Person("who", at_most=2),
-    mosha.Person("who", at_most=2, neighbors="replace-one"),
+    mosha.Person("who", at_most=2, neighbors="replace-one"),  # type: ignore[arg-type]
     mosha.Person("who", groups=2, per_group=3),
     mosha.Person("who", at_most=4, groups=2, per_group=3),
 ]
 BUDGETS = [Budget(epsilon=1), Budget(rho=0.5)]
 
 
-def rows_of(person, generator):
+def rows_of(person: Any, generator: Any) -> list[Any]:
     """What one person may have: many rows or few, in one group or many, of every kind of value."""
     values = [None, math.nan, math.inf, -math.inf, -1e300, -1e9, 1e9, -3.0, -0.0, 0.0, 5e-324, 7.5, 30.0, 31.0]
     count = generator.choice([1, 1, 2, 5, 20])
@@ -41,14 +43,14 @@ def rows_of(person, generator):
     return [(person, generator.choice(wards), generator.choice(values), generator.choice(values)) for _ in range(count)]
 
 
-def as_table(rows):
+def as_table(rows: Any) -> Any:
     names = ["who", "ward", "days", "cost"]
     types = [pa.int64(), pa.string(), pa.float64(), pa.float64()]
-    columns = list(zip(*rows, strict=True)) if rows else [[]] * 4
+    columns = list(zip(*rows, strict=True)) if rows else [[]] * 4  # type: ignore[list-item]
     return pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)})
 
 
-def neighbors(unit, generator):
+def neighbors(unit: Any, generator: Any) -> tuple[Any, ...]:
     others = [row for person in range(6) for row in rows_of(person, generator)]
     owned = [rows_of(99, generator) for _ in range(2)]
     if isinstance(unit, mosha.Row):
@@ -59,7 +61,7 @@ def neighbors(unit, generator):
     return others + owned[0], others
 
 
-def questions(table):
+def questions(table: Any) -> Iterator[Any]:
     grouped = table.group_by("ward", keys=WARDS)
     numbers = {
         "n": ask.count(),
@@ -76,7 +78,7 @@ def questions(table):
         yield grouped.persons()
 
 
-def moved(first, second, budget, key):
+def moved(first: Any, second: Any, budget: Any, key: Any) -> Iterator[Any]:
     """How far two neighbors are apart in each part of a release, as a share of what its noise was made for."""
     for part in first.parts(budget):
         exact = []
@@ -98,7 +100,7 @@ def moved(first, second, budget, key):
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 @pytest.mark.parametrize("budget", BUDGETS, ids=["laplace", "gaussian"])
-def test_one_unit_moves_the_channels_within_their_reach(unit, budget):
+def test_one_unit_moves_the_channels_within_their_reach(unit: Any, budget: Any) -> None:
     generator = random.Random()
     for _ in range(4):
         pair = neighbors(unit, generator)
@@ -118,7 +120,7 @@ IDS = {
 NAMES = itertools.count()
 
 
-def in_postgresql(url, kind, rows):
+def in_postgresql(url: Any, kind: Any, rows: Any) -> tuple[Any, ...]:
     import psycopg
 
     name = f"odd{next(NAMES)}"
@@ -131,11 +133,11 @@ def in_postgresql(url, kind, rows):
 
 
 @cache
-def engine(compiled_from):
+def engine(compiled_from: Any) -> Any:
     return DuckDB(compiled_from=compiled_from)
 
 
-def in_arrow(kind, rows, compiled_from):
+def in_arrow(kind: Any, rows: Any, compiled_from: Any) -> tuple[Any, ...]:
     types = [IDS[kind][0], pa.string(), pa.float64(), pa.float64()]
     columns = zip(["who", "ward", "days", "cost"], zip(*rows, strict=True), types, strict=True)
     return pa.table({name: pa.array(c, t) for name, c, t in columns}), {"engine": engine(compiled_from)}
@@ -143,12 +145,12 @@ def in_arrow(kind, rows, compiled_from):
 
 @pytest.mark.parametrize("kind", IDS)
 @pytest.mark.parametrize("place", ["compiled", "SQL", "postgresql"])
-def test_odd_ids_and_values_move_no_more_on_any_engine(kind, place, request):
+def test_odd_ids_and_values_move_no_more_on_any_engine(kind: Any, place: str, request: Any) -> None:
     generator = random.Random()
     people = IDS[kind][2]
-    rows = [row for person in people for row in rows_of(person, generator)]
+    rows = [row for person in people for row in rows_of(person, generator)]  # type: ignore[attr-defined]
     generator.shuffle(rows)
-    gone = generator.choice([person for person in people if person is not None])
+    gone = generator.choice([person for person in people if person is not None])  # type: ignore[attr-defined]
     pair = rows, [row for row in rows if row[0] != gone]
     if place == "postgresql":
         url = request.getfixturevalue("postgres_server").url("postgres")
@@ -164,7 +166,7 @@ def test_odd_ids_and_values_move_no_more_on_any_engine(kind, place, request):
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(epsilon=0.3, delta=1e-6), Budget(rho=0.2)], ids=repr)
 @pytest.mark.parametrize("unit", [mosha.Person("who", at_most=2), mosha.Person("who")], ids=repr)
-def test_a_release_costs_what_was_said(budget, unit):
+def test_a_release_costs_what_was_said(budget: Any, unit: Any) -> None:
     table = protect(as_table([]), unit=unit)
     for question in questions(table):
         event = question.measurement(budget).event

@@ -1,5 +1,7 @@
 """How many statements read the data for one release: as the documentation says, on every road through SQL."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ from mosha.connect.engines.duckdb import DuckDB
 from mosha.tables import Budget, protect, quantile
 
 LIMITED, FREE = mosha.Person("who", at_most=3), mosha.Person("who")
-RANGE = {"between": (0, 100)}
+RANGE: dict[str, Any] = {"between": (0, 100)}
 QUESTIONS = {
     "count": (LIMITED, lambda g: g.count(), 1),
     "sum": (LIMITED, lambda g: g.sum("x", **RANGE), 1),
@@ -40,7 +42,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_release_reads_the_data_as_often_as_it_is_said(name, monkeypatch):
+def test_a_release_reads_the_data_as_often_as_it_is_said(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     unit, ask, expected = QUESTIONS[name]
     pick = np.random.default_rng()
     table = pa.table({"who": pick.integers(0, 99, 500), "g": pick.integers(0, 4, 500), "x": pick.uniform(0, 100, 500)})
@@ -48,7 +50,7 @@ def test_a_release_reads_the_data_as_often_as_it_is_said(name, monkeypatch):
     question = ask(protect(engine.frame(table), unit=unit).group_by("g", keys=range(4)))
     original, statements = engine.run, []
 
-    def run(found, asked):
+    def run(found: Any, asked: Any) -> Any:
         statements.extend(found)
         return original(found, asked)
 

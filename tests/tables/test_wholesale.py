@@ -1,5 +1,7 @@
 """The 22 questions of TPC-H with customers protected: which are answered, and how well."""
 
+from typing import Any
+
 import duckdb
 import pytest
 
@@ -20,22 +22,22 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def tables():
+def tables() -> Any:
     return make_tables()
 
 
 @pytest.fixture
-def database(tables):
+def database(tables: Any) -> Any:
     account = mosha.Ledger.memory().account("wholesale", unit=mosha.Person("customer"), rho=1e15, delta=1e-3)
     return mosha.protect_database(tables, schema=make_schema(tables), account=account)
 
 
-def test_every_question_is_answered_or_refused():
+def test_every_question_is_answered_or_refused() -> None:
     assert ANSWERED | PUBLIC | set(REFUSED) == set(QUERIES)
     assert len(ANSWERED | PUBLIC) >= 16
 
 
-def ask_plainly(tables, sql):
+def ask_plainly(tables: Any, sql: Any) -> Any:
     connection = duckdb.connect()
     for name, table in tables.items():
         connection.register(name, table)
@@ -43,7 +45,9 @@ def ask_plainly(tables, sql):
 
 
 @pytest.mark.parametrize("number", sorted(PUBLIC))
-def test_a_question_about_public_tables_alone_is_answered_exactly_and_free(database, tables, number):
+def test_a_question_about_public_tables_alone_is_answered_exactly_and_free(
+    database: Any, tables: Any, number: Any
+) -> None:
     answer = database.query(QUERIES[number])
     plain = ask_plainly(tables, QUERIES[number])
     found = [tuple(row.values()) for row in answer]
@@ -58,7 +62,7 @@ def test_a_question_about_public_tables_alone_is_answered_exactly_and_free(datab
 
 
 @pytest.mark.parametrize("number", sorted(ANSWERED))
-def test_a_question_is_answered_as_the_engine_answers_it(database, tables, number):
+def test_a_question_is_answered_as_the_engine_answers_it(database: Any, tables: Any, number: Any) -> None:
     plain = ask_plainly(tables, QUERIES[number])
     answer = database.query(QUERIES[number], rho=1e8, **SAID.get(number, {}))
     names = len(answer.keys)
@@ -74,7 +78,7 @@ def test_a_question_is_answered_as_the_engine_answers_it(database, tables, numbe
 
 
 @pytest.mark.parametrize("number", sorted(REFUSED))
-def test_a_question_that_cannot_be_answered_is_refused_unpaid(database, number):
+def test_a_question_that_cannot_be_answered_is_refused_unpaid(database: Any, number: Any) -> None:
     with pytest.raises(errors.Refused, match=REFUSED[number]) as refusal:
         database.query(QUERIES[number], rho=1, delta=1e-6)
     assert database["orders"].account.spent == 0
@@ -83,31 +87,31 @@ def test_a_question_that_cannot_be_answered_is_refused_unpaid(database, number):
     assert database.query(nearest, rho=1, delta=1e-6).receipt.cost > 0
 
 
-def test_a_number_about_all_people_is_asked_and_paid_first(database):
+def test_a_number_about_all_people_is_asked_and_paid_first(database: Any) -> None:
     account = database["orders"].account
-    answer = database.query(QUERIES[22], rho=1e8, **SAID[22])
+    answer = database.query(QUERIES[22], rho=1e8, **SAID[22])  # type: ignore[index]
     assert account.spent == pytest.approx(1e8)
     assert answer.receipt.cost == pytest.approx(1e8)
     assert "SELECT AVG(c_acctbal)" in answer.notes[0]
-    said = database.explain(QUERIES[22], rho=1, **SAID[22])
+    said = database.explain(QUERIES[22], rho=1, **SAID[22])  # type: ignore[index]
     assert "asked first" in said
     assert account.spent == pytest.approx(1e8)
 
 
-def test_several_questions_are_paid_together_or_not_at_all(tables):
+def test_several_questions_are_paid_together_or_not_at_all(tables: Any) -> None:
     account = mosha.Ledger.memory().account("wholesale", unit=mosha.Person("customer"), epsilon=1)
     shop = mosha.protect_database(tables, schema=make_schema(tables), account=account)
     with pytest.raises(errors.Refused, match="cannot pay for all"):
-        shop.query(QUERIES[22], epsilon=1.5, **SAID[22])
+        shop.query(QUERIES[22], epsilon=1.5, **SAID[22])  # type: ignore[index]
     with pytest.raises(errors.Refused, match="several questions"):
-        shop.query(QUERIES[22], within=5.0, **SAID[22])
+        shop.query(QUERIES[22], within=5.0, **SAID[22])  # type: ignore[index]
     assert account.spent == 0
-    shop.query(QUERIES[22], epsilon=1, **SAID[22])
+    shop.query(QUERIES[22], epsilon=1, **SAID[22])  # type: ignore[index]
     assert account.spent == pytest.approx(1)
 
 
-def test_a_number_that_is_asked_first_is_explained_with_the_paths_of_both_questions(database):
-    said = database.explain(QUERIES[22], rho=1, **SAID[22])
+def test_a_number_that_is_asked_first_is_explained_with_the_paths_of_both_questions(database: Any) -> None:
+    said = database.explain(QUERIES[22], rho=1, **SAID[22])  # type: ignore[index]
     assert said.count("a row of orders belongs to the customer that orders.o_custkey leads to") == 1
     assert said.count("a row of customer belongs to the customer") == 1
 
@@ -125,7 +129,7 @@ JOINS = {
 
 
 @pytest.mark.parametrize("sql", JOINS)
-def test_a_join_that_mixes_people_is_refused_with_the_keys_on_which_it_is_answered(database, sql):
+def test_a_join_that_mixes_people_is_refused_with_the_keys_on_which_it_is_answered(database: Any, sql: Any) -> None:
     with pytest.raises(errors.Refused) as refusal:
         database.query(sql, rho=1)
     assert refusal.value.nearest == JOINS[sql]
@@ -133,7 +137,7 @@ def test_a_join_that_mixes_people_is_refused_with_the_keys_on_which_it_is_answer
     assert database.query(refusal.value.nearest, rho=1).receipt.cost > 0
 
 
-def test_a_subquery_groups_by_the_name_that_it_gives_a_column(database):
+def test_a_subquery_groups_by_the_name_that_it_gives_a_column(database: Any) -> None:
     named = "SELECT AVG(n) AS a FROM (SELECT c_custkey AS who, COUNT(*) AS n FROM customer GROUP BY {}) AS t"
     answers = [database.query(named.format(key), rho=1e8).exact for key in ("who", "c_custkey")]
     assert [answer["a"][0] for answer in answers] == pytest.approx([1.0, 1.0], abs=0.1)
@@ -153,7 +157,7 @@ HIDDEN = [
 
 
 @pytest.mark.parametrize("sql", HIDDEN)
-def test_no_row_of_a_person_is_shown_as_public(database, sql):
+def test_no_row_of_a_person_is_shown_as_public(database: Any, sql: Any) -> None:
     with pytest.raises(errors.MoshaError):
         database.query(sql, rho=1, delta=1e-6)
     assert database["orders"].account.spent == 0

@@ -5,6 +5,7 @@ False alarm: every limit of a statistical test is a tail of 1e-10.
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,32 +36,32 @@ SPAN = (-(1 << 19), 1 << 19)
 HALF = Fraction(1, 2)
 
 
-def one_group(cells, point):
+def one_group(cells: Any, point: Any) -> tuple[Any, ...]:
     return np.array([0, len(cells)]), np.array([point])
 
 
-def window(cells, counts, share, point, span, scales, rng):
+def window(cells: Any, counts: Any, share: Any, point: Any, span: Any, scales: Any, rng: Any) -> int:
     """The half-width for one group."""
     starts, points = one_group(cells, point)
     return int(find_windows(cells, counts, starts, share, points, span, scales, rng)[0])
 
 
-def heights(cells, counts, share, point, span, most=10**15):
+def heights(cells: Any, counts: Any, share: Any, point: Any, span: Any, most: Any = 10**15) -> Any:
     """Of one group, the windows that do not hold the whole range."""
     starts, points = one_group(cells, point)
     sizes, tried = heights_of_groups(cells, counts, starts, share, points, span, most)
     return sizes[tried].tolist()
 
 
-def least(draws):
+def least(draws: Any) -> Any:
     return binom.ppf(1e-10, draws, CONFIDENCE)
 
 
-def most(draws, chance):
+def most(draws: Any, chance: Any) -> Any:
     return binom.isf(1e-10, draws, chance)
 
 
-def law(sizes, threshold, scales):
+def law(sizes: Any, threshold: Any, scales: Any) -> Any:
     """The probability of every number of passes, from 0 to all, by the definition of the mechanism."""
     s, r = (float(scale) for scale in scales)
     z = np.arange(-int(40 * s) - 40, int(40 * s) + 41)
@@ -73,7 +74,7 @@ def law(sizes, threshold, scales):
     return np.array([*found, going.sum()])
 
 
-def sharp_rows(share, place):
+def sharp_rows(share: Any, place: Any) -> tuple[Any, ...]:
     """Rows of which window `place` misses the quantile by a hair, wider ones hold it by far, and narrower ones fail."""
     w, many = int(ladder(1 << 20)[place]), 10**6 * share.denominator
     counts = [int(many * share) - many // 4, many // 4, many - int(many * share) + 1]
@@ -82,7 +83,7 @@ def sharp_rows(share, place):
 
 @pytest.mark.parametrize("share", [HALF, Fraction(9, 10), Fraction(1, 100)])
 @pytest.mark.parametrize("epsilon", [0.2, 0.01])
-def test_the_worst_rows_are_covered_as_often_as_it_is_said_and_not_more_often(share, epsilon):
+def test_the_worst_rows_are_covered_as_often_as_it_is_said_and_not_more_often(share: Any, epsilon: float) -> None:
     # Half as wide a bar holds the quantile never, and a bar that is twice as wide always: both must be rejected.
     draws, scales = 2000, noise_scales(1, share, epsilon)
     cells, counts = sharp_rows(share, 12)
@@ -106,7 +107,7 @@ SHAPES = {
 }
 
 
-def released(x, share, epsilon, draws):
+def released(x: Any, share: Any, epsilon: Any, draws: Any) -> Any:
     """Distances of released quantiles from the true one, and their bars, in grid steps."""
     cells, counts = np.unique(np.clip(np.round(x), *SPAN).astype(np.int64), return_counts=True)
     rank = share * int(counts.sum())
@@ -121,7 +122,7 @@ def released(x, share, epsilon, draws):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("share", [HALF, Fraction(9, 10)])
-def test_bars_in_values_cover_and_are_within_twice_the_best(shape, share):
+def test_bars_in_values_cover_and_are_within_twice_the_best(shape: Any, share: Any) -> None:
     # The rank of the point strays like Laplace noise where rows are dense: the best bar is ln(20) scales of it, and its
     # error 0.47 of that. Where rows are dense bars that are twice as wide, or 0.3 as wide, must be rejected. The root
     # of a mean of 1500 squares with kurtosis 6 has a deviation of 2.9%: it strays by a fifth with 1e-10; with
@@ -135,7 +136,7 @@ def test_bars_in_values_cover_and_are_within_twice_the_best(shape, share):
         assert np.sum(missed <= 0.3 * bars) < least(draws)
 
 
-def test_one_row_moves_heights_by_its_share_and_no_further():
+def test_one_row_moves_heights_by_its_share_and_no_further() -> None:
     generator = np.random.default_rng()
     greatest = 0
     for _ in range(300):
@@ -152,7 +153,7 @@ def test_one_row_moves_heights_by_its_share_and_no_further():
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
-def test_no_outcome_is_likelier_by_more_than_was_charged(epsilon):
+def test_no_outcome_is_likelier_by_more_than_was_charged(epsilon: float) -> None:
     # Exact laws of heights that one row moves against each other. Noise of half the scales must be found out.
     scales = noise_scales(1, HALF, epsilon)
     generator, greatest = np.random.default_rng(), {1: 0.0, 2: 0.0}
@@ -167,21 +168,21 @@ def test_no_outcome_is_likelier_by_more_than_was_charged(epsilon):
     assert greatest[1] <= epsilon * (1 + 1e-9) < greatest[2]
 
 
-def test_the_sampler_follows_the_law():
+def test_the_sampler_follows_the_law() -> None:
     # Noise of three quarters or four thirds of the scales must be rejected.
     sizes, scales, draws = [30, 14, 9, 4, 2, -1], noise_scales(1, HALF, 0.6), 6000
     many = np.tile(sizes[::-1], (draws, 1))
     left = count_failures(many, np.ones_like(many, bool), 3, scales, secure())
     found = np.bincount(len(sizes) - left, minlength=7)
 
-    def distance(factor):
+    def distance(factor: Any) -> Any:
         expected = law(sizes, 3, tuple(scale * factor for scale in scales)) * draws
         return ((found - expected) ** 2 / expected).sum()
 
     assert distance(1) <= chi2.isf(1e-10, 6) < min(distance(0.75), distance(4 / 3))
 
 
-def test_bars_in_values_of_a_table_cover():
+def test_bars_in_values_of_a_table_cover() -> None:
     generator = np.random.default_rng()
     groups, rows = 120, 400
     for x in (np.exp(generator.normal(3, 0.5, (groups, rows))), np.full((groups, rows), 40.0)):
@@ -192,14 +193,14 @@ def test_bars_in_values_of_a_table_cover():
             measurement = question.measurement(Budget(epsilon=4))
             value = measurement.step(None, None, None, secure())[0]
             found = question.plan_release(Budget(epsilon=4)).answers(value)["quantile"]
-            low, high = (np.quantile(x, at, axis=1, method=f"{side}er") for side in ("low", "high"))
+            low, high = (np.quantile(x, at, axis=1, method=f"{side}er") for side in ("low", "high"))  # type: ignore[call-overload]
             bars = measurement.error(0.95, value)["quantile"]
             assert np.sum(np.maximum(low - found, found - high) <= bars) >= least(groups)
             assert np.median(bars) < 4  # of a range of 200
             assert np.all(measurement.error(0.99, value)["quantile"] == 200)
 
 
-def test_a_window_without_rows_or_beyond_64_bits_is_an_answer_too():
+def test_a_window_without_rows_or_beyond_64_bits_is_an_answer_too() -> None:
     none = np.array([], np.int64)
     scales = noise_scales(1, HALF, 1.0)
     assert 0 <= window(none, none, HALF, 3, (0, 9), scales, secure()) <= 10
@@ -208,7 +209,7 @@ def test_a_window_without_rows_or_beyond_64_bits_is_an_answer_too():
     assert window(none, none, HALF, 3, (0, 9), large, secure()) == 10
 
 
-def test_windows_cost_half_of_the_budget_and_are_part_of_the_price():
+def test_windows_cost_half_of_the_budget_and_are_part_of_the_price() -> None:
     table = protect(pa.table({"x": [1.0]}), unit=mosha.Row())
     plain, wide = (
         table.median("x", between=(0, 1), bars=b).measurement(Budget(epsilon=1)).event for b in ("rows", "values")
@@ -216,10 +217,10 @@ def test_windows_cost_half_of_the_budget_and_are_part_of_the_price():
     assert plain == Exponential(1.0)
     assert wide == Exponential(0.5) + Pure(0.5)
     with pytest.raises(InvalidParameter, match="rows"):
-        median("x", between=(0, 1), bars="percent")
+        median("x", between=(0, 1), bars="percent")  # type: ignore[arg-type]
 
 
-def test_ranks_of_nested_quantiles_stray_with_the_points_above_them():
+def test_ranks_of_nested_quantiles_stray_with_the_points_above_them() -> None:
     half, most_of = (mosha.tables.quantile("x", at, between=(0, 1)).at for at in (0.5, 0.9))
     alone, both = rank_errors([half]), rank_errors([half, most_of])
     assert alone == {half: 1.0}
@@ -228,7 +229,7 @@ def test_ranks_of_nested_quantiles_stray_with_the_points_above_them():
     assert both[half] == pytest.approx(share * 1.8 + 2 * max(share, 1 - share))
 
 
-def test_a_quantile_that_is_mostly_noise_says_so():
+def test_a_quantile_that_is_mostly_noise_says_so() -> None:
     """A bar may be narrow by chance in one of twenty releases about five rows; all of ten are, in one of 1e12."""
     unit = mosha.Row()
     paying = mosha.Ledger.memory().account("a", unit=unit, epsilon=10)
@@ -240,7 +241,7 @@ def test_a_quantile_that_is_mostly_noise_says_so():
     assert "mostly noise" not in " ".join(many.aggregate(**asked).release(epsilon=1).notes)
 
 
-def test_windows_of_many_groups_are_those_of_each_by_itself():
+def test_windows_of_many_groups_are_those_of_each_by_itself() -> None:
     # Without noise to speak of: the threshold is 1 in both, weights beyond 64 bits included.
     generator, scales = np.random.default_rng(), (Fraction(1, 200), Fraction(1, 200))
     for share, factor in ((HALF, 1), (Fraction(9, 10), 1), (Fraction(333, 1000), 2**61)):
@@ -255,7 +256,7 @@ def test_windows_of_many_groups_are_those_of_each_by_itself():
             assert width == find_narrowest(cells, weights, share, point)
 
 
-def find_narrowest(cells, weights, share, point):
+def find_narrowest(cells: Any, weights: Any, share: Any, point: Any) -> Any:
     """The narrowest window of the ladder within which the rank lies with a height of 1, by the definition."""
     total, answer = share * int(sum(weights)), 191
     for width in ladder(191).tolist()[::-1]:

@@ -2,6 +2,7 @@
 
 import random
 from datetime import date, timedelta
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,7 +34,7 @@ COLUMNS = {
 }
 
 
-def make_tables(customers=60, seed=3):
+def make_tables(customers: Any = 60, seed: Any = 3) -> dict[Any, Any]:
     g = random.Random(seed)
     day = lambda: FIRST + timedelta(days=g.randrange(2500))
     price = lambda high: round(g.random() * high, 2)
@@ -87,17 +88,17 @@ def make_tables(customers=60, seed=3):
         "lineitem": lines,
     }  # fmt: skip
     return {
-        name: pa.table(dict(zip(columns.split(), map(list, zip(*rows[name], strict=True)), strict=True)))
+        name: pa.table(dict(zip(columns.split(), map(list, zip(*rows[name], strict=True)), strict=True)))  # type: ignore[misc]
         for name, columns in names.items()
     }
 
 
-def make_schema(tables):
+def make_schema(tables: Any) -> dict[str, Any]:
     said = {}
     for name in tables:
         said[name] = {"rows_of": "customer", "foreign_keys": KEYS[name][1]} if name in KEYS else {"public": True}
         if name in COLUMNS:
-            said[name]["columns"] = COLUMNS[name]
+            said[name]["columns"] = COLUMNS[name]  # type: ignore[assignment]
     return {"persons": {"customer": {"key": "customer.c_custkey", "at_most": 100}}, "tables": said}
 
 
@@ -220,15 +221,15 @@ QUERIES = {
 }
 
 YEARS = list(range(1992, 2000))
-SAID = {
-    7: {
+SAID: dict[str, Any] = {
+    7: {  # type: ignore[dict-item]
         "ranges": {"volume": (0, 1e5)},
         "keys": {"l_year": [1995, 1996], "supp_nation": NATIONS, "cust_nation": NATIONS},
     },
-    8: {"ranges": {"volume": (0, 1e5)}, "keys": {"o_year": [1995, 1996]}},
-    9: {"ranges": {"amount": (-5e4, 1e5)}, "keys": {"o_year": YEARS, "nation": NATIONS}},
-    13: {"keys": {"c_count": list(range(20))}},
-    22: {"keys": {"cntrycode": ["13", "31", "23", "29", "30", "18", "17"]}},
-    21: {"keys": {"s_name": [f"Supplier#{i}" for i in range(8)]}},
+    8: {"ranges": {"volume": (0, 1e5)}, "keys": {"o_year": [1995, 1996]}},  # type: ignore[dict-item]
+    9: {"ranges": {"amount": (-5e4, 1e5)}, "keys": {"o_year": YEARS, "nation": NATIONS}},  # type: ignore[dict-item]
+    13: {"keys": {"c_count": list(range(20))}},  # type: ignore[dict-item]
+    22: {"keys": {"cntrycode": ["13", "31", "23", "29", "30", "18", "17"]}},  # type: ignore[dict-item]
+    21: {"keys": {"s_name": [f"Supplier#{i}" for i in range(8)]}},  # type: ignore[dict-item]
 }  # fmt: skip
 """Declared ranges and keys of what a query computes."""

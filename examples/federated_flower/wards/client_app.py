@@ -39,7 +39,7 @@ def train(message: Message, context: Context) -> Message:
     if context.run_config["where"] == "hospitals":
         return train_hospital(message, context)
     ward = context.node_config["ward"]
-    model = {name: array.numpy() for name, array in message.content["arrays"].items()}
+    model = {name: array.numpy() for name, array in message.content["arrays"].items()}  # type: ignore[union-attr]
     new = task.fit(model, *task.data(ward))
     arrays = ArrayRecord({name: Array(array) for name, array in new.items()})
     return Message(RecordDict({"arrays": arrays, "metrics": MetricRecord({"num-examples": 200})}), reply_to=message)

@@ -23,14 +23,14 @@ def main(grid: Grid, context: Context) -> None:
         ask(grid, config)
         return
     plan = plan_for(config["where"], config["rounds"], config["wards"])
-    ledger = mosha.Ledger(config["ledger"])
+    ledger = mosha.Ledger(config["ledger"])  # type: ignore[arg-type]
     account = ledger.account("wards", unit=plan.unit, epsilon=1000, delta=1e-3)
     told: dict[str, Any] = {"rounds": [], "run": context.run_id}
 
     def note(done: mosha.federated.Round) -> None:
         told["rounds"].append({"round": done.number, "epsilon": done.epsilon, **(done.metrics or {})})
         told["spent"] = account.spent
-        pathlib.Path(config["report"]).write_text(json.dumps(told))
+        pathlib.Path(config["report"]).write_text(json.dumps(told))  # type: ignore[arg-type]
         print(f"round {done.number}: epsilon {done.epsilon:.3f}, {done.metrics}", flush=True)
 
     test = task.data(ward=0, rows=2000)  # public: made for the purpose
@@ -46,11 +46,11 @@ def main(grid: Grid, context: Context) -> None:
         plan,
         None if config["where"] == "client" else account,
         key="wards-1",
-        checkpoint=config["checkpoint"],
-        wait_for=config["wards"],
+        checkpoint=config["checkpoint"],  # type: ignore[arg-type]
+        wait_for=config["wards"],  # type: ignore[arg-type]
         patience=60,
         on_round=note,
-        secret=config["secret"] if config["where"] == "turns" else None,
+        secret=config["secret"] if config["where"] == "turns" else None,  # type: ignore[arg-type]
     )
     blank = task.blank()
     if config["where"] == "hospitals":  # by the names of the layer that hospitals have
@@ -58,7 +58,7 @@ def main(grid: Grid, context: Context) -> None:
     initial = ArrayRecord({name: Array(array) for name, array in blank.items()})
     strategy.start(grid=grid, initial_arrays=initial, timeout=120, evaluate_fn=evaluate)
     told["done"] = True
-    pathlib.Path(config["report"]).write_text(json.dumps(told))
+    pathlib.Path(config["report"]).write_text(json.dumps(told))  # type: ignore[arg-type]
 
 
 def ask(grid: Grid, config: Any) -> None:

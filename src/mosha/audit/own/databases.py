@@ -55,7 +55,7 @@ class SharedShop:
     @cached_property
     def tables(self) -> Any:
         """The protected tables, exact answers remembered."""
-        import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  (needed for an attack alone)
+        import pyarrow as pa  # noqa: PLC0415  (needed for an attack alone)
 
         orders, lines = [*self.crowd[0], *self.orders], [*self.crowd[1], *self.lines]
         ids, owners = zip(*orders, strict=True) if orders else ((), ())

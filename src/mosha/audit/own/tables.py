@@ -66,7 +66,7 @@ class Remembering(Engine):
 
 def rows_of(lines: Sequence[Line]) -> Source:
     """A table of (who, g, x)."""
-    import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  (needed for an attack alone)
+    import pyarrow as pa  # noqa: PLC0415  (needed for an attack alone)
 
     who, g, x = zip(*lines, strict=True) if lines else ((), (), ())
     opened = source(pa.table({"who": pa.array(who, "string"), "g": pa.array(g, "string"), "x": pa.array(x, "double")}))

@@ -311,7 +311,7 @@ class DuckDB(Engine):
 
     def _list(self, name: str, columns: Sequence[Listed], alias_name: str) -> Node:
         """Public keys as a table of arrays: SQL with so many constants would take longer to read than the data."""
-        arrays = {f"c{i}": listed_array(column) for i, column in enumerate(columns)}
+        arrays = {f"c{i}": listed_array(listed) for i, listed in enumerate(columns)}
         self._run_silently(
             partial(self._connection.register, name, arrays), DataError("connect.keys_unlisted", spent="nothing")
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mosha.connect.language.cases import Case
 from mosha.connect.language.checking import join_types, type_of
@@ -131,6 +131,18 @@ class Aggregation(Question):
 
     values: tuple[tuple[str, Value], ...] = ()
     bound: Bound = field(kw_only=True)
+
+    if TYPE_CHECKING:  # a mapping of names is taken too, and any list of public keys
+
+        def __init__(
+            self,
+            relation: Relation,
+            keys: Mapping[str, Expression] | Sequence[tuple[str, Expression]] = (),
+            values: Mapping[str, Value] | Sequence[tuple[str, Value]] = (),
+            *,
+            bound: Bound,
+            only: Iterable[object] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,6 +1,7 @@
 """A node pushes the coordinate of its ward by PUSH, unless `faults` says "place.round:fault" of it."""
 
 import os
+from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
@@ -10,7 +11,7 @@ from faulty.terms import PUSH, QUESTION, plan_for
 from mosha import federated
 
 
-def privately(message, context, call):
+def privately(message: Any, context: Any, call: Any) -> Any:
     if context.run_config["what"] != "shares" or message.metadata.message_type != "train":
         return call(message, context)
     return federated.flower_mod(plan_for("shares", context.run_config["rounds"]))(message, context, call)
@@ -19,13 +20,13 @@ def privately(message, context, call):
 app = ClientApp(mods=[privately])
 
 
-def fault_of(context, number):
+def fault_of(context: Any, number: Any) -> Any:
     listed = dict(pair.split(":") for pair in context.run_config["faults"].split())
     return listed.get(f"{context.node_config['place']}.{number}")
 
 
 @app.train()
-def train(message, context):
+def train(message: Any, context: Any) -> Any:
     weights = message.content["arrays"]["w"].numpy()
     fault = fault_of(context, message.content["config"]["server-round"])
     if fault == "vanish":
@@ -45,7 +46,7 @@ def train(message, context):
     return Message(RecordDict({"arrays": ArrayRecord({"w": Array(sent)}), "metrics": told}), reply_to=message)
 
 
-def value(context):
+def value(context: Any) -> Any:
     if fault_of(context, 1) == "vanish":  # between letters and the masked value
         os._exit(1)
     return context.node_config["ward"]

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord
@@ -17,20 +18,20 @@ TIMEOUT = 150  # a node whose app has vanished is silent for about a minute
 
 
 @app.main()
-def main(grid, context):
+def main(grid: Any, context: Any) -> None:
     config, told = context.run_config, {"rounds": [], "run": str(context.run_id)}
     account = mosha.Ledger(config["ledger"]).account(
         "wards", unit=mosha.Client(), epsilon=1e12, delta=1e-3, rule="pure"
     )
 
-    def write(**more):
-        told.update(more, spent=account.spent)
+    def write(**more: Any) -> None:
+        told.update(more, spent=account.spent)  # type: ignore[call-overload]
         beside = pathlib.Path(config["report"] + ".part")
         beside.write_text(json.dumps(told))
         beside.replace(config["report"])
 
-    def note(done):
-        told["rounds"].append(done.weights.tolist())
+    def note(done: Any) -> None:
+        told["rounds"].append(done.weights.tolist())  # type: ignore[attr-defined]
         write()
         if done.number == config["dies-after"]:
             os.kill(os.getpid(), signal.SIGKILL)
