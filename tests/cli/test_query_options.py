@@ -170,7 +170,7 @@ def key(ask: Any) -> None:
 
 
 def explain(ask: Any) -> None:
-    assert "Hidden:" in ask(COUNT, *WHO, "--epsilon", "1", "--explain", plain=True)
+    assert "hidden: one person" in ask(COUNT, *WHO, "--epsilon", "1", "--explain", plain=True)
     assert not list(ask.folder.glob("*.privacy.db*"))
 
 
