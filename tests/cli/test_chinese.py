@@ -69,7 +69,8 @@ WORDS = {
     # names, columns, codes and quantities that no language translates
     "mosha", "epsilon", "delta", "rho", "mu", "odds", "who", "ward", "days", "count", "visits", "csv", "db", "privacy",
     "Person", "column", "at_most", "between", "account", "release", "plan", "explain", "schema", "check", "report",
-    "forecast", "yaml", "key", "keys", "zh", "lang", "help", "ada", "approval", "ok", "add", "remove", "either", "Pure", "Approx",
+    "forecast", "yaml", "key", "keys", "zh", "lang", "help", "ada", "approval", "ok", "add", "remove", "either",
+    "Pure", "Approx",
     "DiscreteLaplace", "DiscreteGaussian", "Gaussian", "Exponential", "Parallel", "noise_multiplier", "sensitivity",
     "coordinates", "events", "event", "edges", "txt", "frequency", "json", "survey", "gaussian", "sum", "mechanisms",
     "Renyi", "nyi", "SELECT", "COUNT", "AS", "FROM", "epsilons", "laplace", "mechanism", "WrongUsage", "nosuch",
