@@ -49,6 +49,22 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
         mosha.surprise  # noqa: B018
 
 
+QUESTIONS = """
+import mosha, numpy
+from mosha.connect.engines.compiled_path import COMPILED_FROM
+account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=3, delta=1e-6)
+rows = {"who": numpy.arange(COMPILED_FROM), "days": numpy.zeros(COMPILED_FROM)}
+table = mosha.protect(rows, unit=mosha.Person("who", at_most=2), account=account)
+for _ in range(%d):
+    table.mean("days", between=(0, 30)).release(epsilon=0.1)
+"""
+
+
+def test_a_first_answer_waits_for_no_kernels_and_no_scipy_and_a_second_one_has_the_kernels() -> None:
+    assert not {"numba", "scipy", "pandas"} & loaded(QUESTIONS % 1)
+    assert "numba" in loaded(QUESTIONS % 2)
+
+
 NAMES = """
 import importlib, json, pkgutil, random, sys, types, warnings
 warnings.simplefilter("ignore")

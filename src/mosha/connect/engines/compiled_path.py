@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -48,7 +49,13 @@ from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, cast, column, 
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import FEW, alias, contributions, copies, key_columns, select
 
-__all__ = ["Compiled"]
+__all__ = ["COMPILED_FROM", "Compiled"]
+
+COMPILED_FROM = 1_000_000
+"""Rows from which kernels answer sooner than SQL, once they are loaded."""
+
+WORTH_LOADING = 6_000_000
+"""Rows that SQL bounds in the time in which the kernels are loaded, which happens once in a process."""
 
 TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 DENSE_GROUPS = 2**20
@@ -72,6 +79,20 @@ class Compiled:
         self._memory = memory
         self._kept: tuple[str, Table] | None = None
         self._kept_owners: tuple[str, Owners] | None = None
+        self._was_asked = False
+
+    def pays_off(self, rows: int, compiled_from: int | None) -> bool:
+        """Whether kernels answer sooner than SQL: the first question does not wait until they are loaded.
+
+        Args:
+            rows: of the table; both roads give the same integers.
+            compiled_from: from how many rows on they may; a number below the usual one asks for them at once.
+        """
+        if compiled_from is None or rows < compiled_from:
+            return False
+        is_warm = self._was_asked or compiled_from < COMPILED_FROM or "numba" in sys.modules
+        self._was_asked = True
+        return is_warm or rows >= WORTH_LOADING
 
     def answer(self, question: Question, rows: int, version: str | None) -> Totals | None:
         """The answer, or None where the SQL plan must give it."""

@@ -18,7 +18,7 @@ import duckdb
 from sqlglot import exp
 
 from mosha.connect.engines.asking import stopping, too_late
-from mosha.connect.engines.compiled_path import Compiled
+from mosha.connect.engines.compiled_path import COMPILED_FROM, Compiled
 from mosha.connect.engines.duckdb_fields import (
     arrow_array,
     by_code_point,
@@ -33,7 +33,7 @@ from mosha.connect.engines.duckdb_fields import (
     listed_array,
     statement_of,
 )
-from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_columns
+from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_state
 from mosha.connect.engines.duckdb_plans import Plans, hide_errors, make_config, read_silently
 from mosha.connect.engines.labels import to_array
 from mosha.connect.engines.local_source import (
@@ -78,7 +78,7 @@ class DuckDB(Engine):
         memory_limit: str | None = None,
         threads: int | None = None,
         spill: str | Path | None = None,
-        compiled_from: int | None = 1_000_000,
+        compiled_from: int | None = COMPILED_FROM,
     ) -> None:
         config = make_config(memory_limit, threads, spill)
         warn_if_untried("DuckDB", duckdb.__version__)
@@ -162,13 +162,10 @@ class DuckDB(Engine):
         self._run_silently(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem, texts)
-        kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
-        frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
         self._check_moments(origin, [f.name for f in fields if f.type in {Type.INSTANT, Type.TIMESTAMP}])
         mixed = apart | {title for title in object_columns(frame) if not self._is_read(origin(), title)}
         fields, skipped = leave_out(mixed, fields, skipped)
-        size = len(frame) if hasattr(frame, "__len__") else None
-        form = None if frozen else partial(tell_columns, frame)
+        size, frozen, form = tell_state(frame)
         version = lambda: "frozen" if frozen else None
         look = self._is_empty if frozen else None
         whole = whole and frame is given  # what a lazy frame or a reader of text leaves out nobody knows
@@ -320,7 +317,7 @@ class DuckDB(Engine):
 
     def _answer(self, question: Question) -> Totals:
         size = size_of(question.relation)
-        if size is not None and self.compiled_from is not None and size >= self.compiled_from:
+        if size is not None and self._compiled.pays_off(size, self.compiled_from):
             versions = [source.version() for source in question.relation.sources if isinstance(source, LocalSource)]
             version = None if None in versions else "\n".join(map(str, versions))
             found = None

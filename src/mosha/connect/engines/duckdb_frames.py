@@ -15,7 +15,7 @@ from mosha.connect.sql.statement import alias, select
 from mosha.core.errors import DataError
 from mosha.core.private_log import note_privately
 
-__all__ = ["cast_to_text", "check_frame", "object_columns", "settle_frame", "tell_columns"]
+__all__ = ["cast_to_text", "check_frame", "object_columns", "settle_frame", "tell_state"]
 
 T = TypeVar("T")
 
@@ -101,7 +101,21 @@ def object_columns(frame: Any) -> dict[str, Any]:
     return {str(frame.columns[i]): frame.iloc[:, i] for i, dtype in kinds if getattr(dtype, "hasobject", False)}
 
 
-def tell_columns(frame: Any) -> str | None:
+def tell_state(frame: Any) -> tuple[int | None, bool, Callable[[], str | None] | None]:
+    """How many rows a frame has (None where one would have to read them), whether it is frozen, else its form.
+
+    What may change in place (pandas, arrays) or outside (lazy frames, data sets) is not frozen.
+
+    >>> tell_state({"x": [1, 2, 3], "y": [4, 5, 6]})[0]
+    3
+    """
+    kind = type(frame)
+    frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
+    rows = next(iter(frame.values())) if isinstance(frame, dict) else frame
+    return len(rows) if hasattr(rows, "__len__") else None, frozen, None if frozen else partial(_tell_columns, frame)
+
+
+def _tell_columns(frame: Any) -> str | None:
     """The names and types of a pandas frame, which may change in place; None where single objects decide about them."""
     kind = type(frame)
     if kind.__module__.split(".")[0] != "pandas" or kind.__name__ != "DataFrame" or object_columns(frame):
