@@ -1,5 +1,6 @@
 """Sums are exact whoever vanishes; one input is never opened; what must be refused is refused."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from mosha.federated.secure.shamir import PRIME, combine, split
 from mosha.noise import secure
 
 RANDOM = np.random.default_rng()
+ROOT = Path(__file__).parents[2]
 
 
 def inputs(members: Any, width: Any) -> dict[Any, Any]:
@@ -165,6 +167,41 @@ def test_steps_are_answered_once_and_in_order() -> None:
     protocol.letters()
     with pytest.raises(errors.RunError):
         client.share(protocol.server.roster)
+
+
+def test_a_revived_client_goes_on_where_it_was_and_answers_no_step_again() -> None:
+    protocol = Protocol()
+    for advance in (protocol.keys, protocol.letters, protocol.send):
+        protocol.clients = {m: SecureClient.from_bytes(c.to_bytes(), secure()) for m, c in protocol.clients.items()}
+        advance()
+    protocol.clients = {m: SecureClient.from_bytes(c.to_bytes(), secure()) for m, c in protocol.clients.items()}
+    assert np.array_equal(protocol.unmask(), protocol.expected())
+    for client in protocol.clients.values():
+        revived = SecureClient.from_bytes(client.to_bytes(), secure())
+        with pytest.raises(errors.RunError):
+            revived.share(protocol.server.roster)
+        with pytest.raises(errors.RunError):
+            revived.mask(protocol.values[revived.member], {})
+        with pytest.raises(errors.RunError):
+            revived.unmask(protocol.server.survivors)
+
+
+def test_a_client_whose_state_was_set_back_answers_again_which_is_said_where_it_is_kept() -> None:
+    """What no client can notice alone: the limit that the sharp edge and `from_bytes` speak of, held as it is."""
+    protocol = Protocol(members=8, partners=6, threshold=4, survivors=3)
+    protocol.keys()
+    protocol.letters()
+    protocol.send()
+    old = protocol.clients[1].to_bytes()
+    everybody = list(range(1, 9))
+    first = protocol.clients[1].unmask(everybody)
+    partner = next(m for m in first.seeds if m != 1)
+    second = SecureClient.from_bytes(old, secure()).unmask([m for m in everybody if m != partner])
+    assert partner in second.keys  # with enough like it, both halves of what hides this partner's vector
+    assert "backups" in (SecureClient.from_bytes.__doc__ or "")
+    for language in ("", ".zh"):
+        page = (ROOT / f"docs/sharp-edges{language}.md").read_text(encoding="utf-8")
+        assert "SecureClient.to_bytes()" in page
 
 
 def test_keys_and_masks_are_fresh_in_every_round() -> None:

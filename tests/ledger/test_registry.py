@@ -40,6 +40,7 @@ PROMISES = [
     ({"epsilon": 1, "delta": 1e-6}, "pure", "Approximate DP"),
     ({"epsilon": 1, "delta": 1e-6}, "renyi", "Approximate DP"),
     ({"epsilon": 1, "delta": 1e-6}, "gaussian", "Approximate DP"),
+    ({"epsilon": 1, "delta": 1e-6}, "zero-concentrated", "Approximate DP"),
     ({"rho": 0.5}, None, "Zero-concentrated DP"),
     ({"mu": 1}, None, "Custom"),
 ]

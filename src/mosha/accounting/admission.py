@@ -13,7 +13,7 @@ from mosha.accounting.numerics.price import FREE, UNIT, Cost, Price, as_float, f
 from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
-from mosha.core.events import Plan
+from mosha.core.events import Plan, Pure
 from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.language import Phrase, phrase
 from mosha.core.number import positive, probability
@@ -22,6 +22,7 @@ __all__ = ["Converted", "Rule", "cover", "limit_units", "read_limit", "read_unit
 
 VERSION = 1
 SLACK = Fraction(1, 2**51)  # see `limit_units`
+LARGEST_PURE = 2.0**16
 
 
 def limit_units(value: float | Fraction) -> int:
@@ -159,6 +160,11 @@ class Rule(ABC):
         left = round_down(Fraction(self.amount_limit) - Fraction(spent.amount, UNIT))
         return left if left > self.amount_limit * 2.0**-49 else 0.0
 
+    def left_as(self, spent: Price) -> Approx | None:
+        """What is left as epsilon at the delta of the account, where the rule counts in another measure; for people."""
+        del spent
+        return None
+
     def price(self, event: Event) -> Price:
         """What `event` costs under this rule; Unpriced where it cannot be paid at all.
 
@@ -269,6 +275,35 @@ class Converted(Rule):
         if self.epsilon is None:
             return self._own_limit
         return Approx(self.epsilon, self.delta)
+
+    def left_as(self, spent: Price) -> Approx | None:
+        """All that is left, as one release would be read: epsilons of parts are more than that of their sum.
+
+        >>> from mosha.accounting.rules import rule_for
+        >>> rule = rule_for(epsilon=1, delta=1e-6, rule="zero-concentrated")
+        >>> [round(rule.left_as(Price.of(rule.rho * part)).epsilon, 3) for part in (0, 0.5, 1)]
+        [1.0, 0.694, 0.0]
+        """
+        if self.epsilon is None:
+            return None
+        left = self.amount_left(spent, "")
+        return Approx(min(self._epsilon(left, self._conversion_delta), self.epsilon) if left else 0.0, self.delta)
+
+    def pure_left(self, left: float) -> float:
+        """The largest epsilon of one release without a delta whose price is within `left`, rounded down.
+
+        >>> from mosha.accounting.rules import rule_for
+        >>> rule = rule_for(rho=0.5)
+        >>> round(rule.pure_left(0.5), 3)
+        1.123
+        """
+        low, high = 0.0, 1.0
+        while high < LARGEST_PURE and self._cost(Pure(high)).amount <= left:
+            low, high = high, 2 * high
+        for _ in range(52):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._cost(Pure(middle)).amount <= left else (low, middle)
+        return low
 
     def spent_as(self, price: Price, way: str = "") -> Guarantee:
         del way

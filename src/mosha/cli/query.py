@@ -16,6 +16,7 @@ from mosha.core.errors import AccountMismatch, InvalidParameter
 from mosha.core.language import make_note, say
 from mosha.core.number import positive, strict_probability
 from mosha.core.options import QuantileBars
+from mosha.core.release import describe_as
 from mosha.core.showing import write_number
 from mosha.core.unit import Person, Row, Unit
 
@@ -197,6 +198,7 @@ def _show(answer: Answer, confidence: float, place: str, *, as_json: bool) -> No
         out.print(note)
     paid = {"measure": receipt.measure, "cost": f"{receipt.cost:.4g}", "account": receipt.account, "place": place}
     left = {"left": f"{left_of(receipt.remaining, receipt.limit):.4g}", "limit": f"{receipt.limit:.4g}"}
+    left["meaning"] = describe_as(receipt.left_as)
     out.print(say("cli.paid_from", **paid, **left))
 
 

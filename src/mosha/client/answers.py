@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.events import from_dict
+from mosha.core.guarantee import Guarantee
 from mosha.core.language import is_known, phrase_from_dict
 from mosha.core.release import PaidShare, Receipt
 from mosha.core.unit import Unit
@@ -66,10 +67,18 @@ def _value(value: Any, kind: str) -> Any:
 def _receipt(stored: Mapping[str, Any]) -> Receipt:
     """Accounts of others come without what they have spent: those numbers are not told."""
     shares = tuple(
-        PaidShare(**({"spent": math.nan, "limit": math.nan, "left": math.nan} | share)) for share in stored["payers"]
+        PaidShare(**({"spent": math.nan, "limit": math.nan, "left": math.nan} | share | _meaning(share)))
+        for share in stored["payers"]
     )
     return Receipt(
         account=stored["account"], entry=stored["entry"], unit=Unit.from_dict(stored["unit"]),
         event=from_dict(stored["event"]), measure=stored["measure"], cost=stored["cost"], delta=stored["delta"],
         spent=stored["spent"], limit=stored["limit"], left=stored["remaining"], payers=shares, more=stored.get("more"),
+        **_meaning(stored),
     )  # fmt: skip
+
+
+def _meaning(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left as epsilon, where a server says it: one of an earlier version does not."""
+    said = stored.get("left_as")
+    return {"left_as": None if said is None else Guarantee.from_dict(said)}

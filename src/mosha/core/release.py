@@ -10,18 +10,20 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
-from mosha.core.guarantee import Guarantee
+from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.language import Language, say
 from mosha.core.number import strict_probability
 from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Unit
 
-__all__ = ["PaidShare", "Quote", "Receipt", "Release"]
+__all__ = ["PaidShare", "Quote", "Receipt", "Release", "describe_as"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaidShare:
     """What one account paid for a release, what it has spent with it, and what it has left, in its own measure.
+
+    `left_as` is that as epsilon at the delta of the account, where it has one and counts in another measure.
 
     Of an account that others share a server tells what it paid, and nothing more: the other numbers are NaN.
     """
@@ -33,13 +35,18 @@ class PaidShare:
     spent: float
     limit: float
     left: float
+    left_as: Approx | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self) | {"left_as": None if self.left_as is None else self.left_as.to_dict()}
 
     def __str__(self) -> str:
         cost = _write_cost(self.measure, self.cost, self.delta)
         if math.isnan(self.limit):
             return say("core.share_of_others", cost=cost, account=self.account)
         numbers = {"spent": f"{self.spent:.4g}", "limit": f"{self.limit:.4g}", "left": f"{self.left:.4g}"}
-        return say("core.share_paid", cost=cost, account=self.account, **numbers)
+        return say("core.share_paid", cost=cost, account=self.account, **numbers) + describe_as(self.left_as)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +75,8 @@ class Receipt:
     more payments like this one fitted when it was made; None where it is free, or where that is not known.
 
     `account` paid `event` for `unit`; `measure` is what its rule counts in, `delta` what this payment adds where
-    the rule counts in a delta too, `left` what the rule says is left (None: `limit` less `spent`).
+    the rule counts in a delta too, `left` what the rule says is left (None: `limit` less `spent`), `left_as` the same
+    as epsilon at the delta of the account, where the measure is another one.
 
     >>> import mosha
     >>> from mosha.mechanisms import Count, laplace
@@ -89,6 +97,7 @@ class Receipt:
     delta: float = 0.0
     spent_as: Guarantee | None = None
     left: float | None = None
+    left_as: Approx | None = None
     payers: tuple[PaidShare, ...] = ()
     more: int | None = None
 
@@ -101,7 +110,7 @@ class Receipt:
         cost = _write_cost(self.measure, self.cost, self.delta)
         cost += say("core.receipt_so_far", spent=str(self.spent_as)) if self.spent_as else ""
         numbers = {"spent": f"{self.spent:.4g}", "limit": f"{self.limit:.4g}", "left": f"{self.remaining:.4g}"}
-        paid = say("core.receipt_paid", cost=cost, account=self.account, **numbers)
+        paid = say("core.receipt_paid", cost=cost, account=self.account, **numbers) + describe_as(self.left_as)
         more = "" if self.more is None else say("core.receipt_more", count=f"{self.more:,}")
         others = "".join(f"; {share}" for share in self.payers if share.account != self.account)
         return f"{paid}{more}{others}{say('core.receipt_hidden', unit=self.unit.describe())}"
@@ -139,7 +148,8 @@ class Receipt:
         described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
         described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining", "more")}
         described["spent_as"] = None if self.spent_as is None else self.spent_as.to_dict()
-        described["payers"] = [asdict(share) for share in self.payers]
+        described["left_as"] = None if self.left_as is None else self.left_as.to_dict()
+        described["payers"] = [share.to_dict() for share in self.payers]
         return described | {"unit": self.unit.to_dict(), "event": self.event.to_dict()}
 
 
@@ -147,7 +157,16 @@ def _write_share(share: PaidShare | Receipt) -> str:
     """What an account has spent and has left, in its own measure."""
     left = share.remaining if isinstance(share, Receipt) else share.left
     numbers = {"spent": f"{share.spent:.4g}", "limit": f"{share.limit:.4g}", "left": f"{left:.4g}"}
-    return say("core.shown_spent_of", measure=share.measure, **numbers)
+    return say("core.shown_spent_of", measure=share.measure, **numbers) + describe_as(share.left_as)
+
+
+def describe_as(left: Approx | None, lang: Language | None = None) -> str:
+    """What is left in the one currency of all texts, to stand behind the account's own; nothing where that is it.
+
+    >>> describe_as(Approx(0.97, 1e-6)), describe_as(None)
+    (' (epsilon 0.97 at delta 1e-06)', '')
+    """
+    return "" if left is None else say("core.left_as", lang, epsilon=f"{left.epsilon:.4g}", delta=f"{left.delta:.3g}")
 
 
 @dataclass(frozen=True, repr=False)

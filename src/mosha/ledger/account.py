@@ -11,7 +11,7 @@ from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
 from mosha.core.errors import BudgetExceeded, InvalidParameter, MoshaError, Unpriced
 from mosha.core.event import Event
-from mosha.core.guarantee import Guarantee
+from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.question import price_tag
@@ -245,6 +245,17 @@ class LedgerAccount(Shown, JointAccount):
         """What can still be spent here: as epsilon, in one pure release. An ancestor may have less left."""
         spent, way, _ = self._ledger._balance(self.name)  # noqa: SLF001
         return self.rule.amount_left(spent, way)
+
+    @property
+    def remaining_as(self) -> Approx | None:
+        """What is left as epsilon at the delta of the account, where its rule counts in another measure, else None.
+
+        >>> import mosha
+        >>> limits = {"epsilon": 1, "delta": 1e-6, "rule": "gaussian"}
+        >>> print(mosha.Ledger.memory().account("visits", unit=mosha.Row(), **limits).remaining_as)
+        epsilon 1, delta 1e-06
+        """
+        return self.rule.left_as(self.spent_price)
 
     @property
     def more_like_last(self) -> int | None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from mosha.core.errors import MoshaError
 from mosha.core.language import say
+from mosha.core.release import describe_as
 from mosha.core.showing import Card
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mosha.accounting.rules import Rule
-    from mosha.core.guarantee import Guarantee
+    from mosha.core.guarantee import Approx, Guarantee
     from mosha.core.unit import Unit
     from mosha.ledger.publishing.facts import StatementFacts
 
@@ -39,6 +40,8 @@ class _Account(Protocol):
     @property
     def remaining(self) -> float: ...
     @property
+    def remaining_as(self) -> Approx | None: ...
+    @property
     def more_like_last(self) -> int | None: ...
     @property
     def retired(self) -> bool: ...
@@ -56,7 +59,8 @@ def describe_left(account: _Account) -> str:
     """What is left of an account, in words; empty where its ledger cannot be read just now."""
     with contextlib.suppress(MoshaError):
         left = {"left": f"{account.remaining:.4g}", "limit": f"{account.limit:.4g}"}
-        return say("core.shown_left", measure=account.rule.measure, **left) + _describe_more(account.more_like_last)
+        said = say("core.shown_left", measure=account.rule.measure, **left) + describe_as(account.remaining_as)
+        return said + _describe_more(account.more_like_last)
     return ""
 
 
@@ -88,7 +92,8 @@ def make_statement_card(statement: StatementFacts) -> Card:
     """What was promised, what is spent and how many releases there were; the whole of it is `to_html()`."""
     rule, balance = statement.balance.terms.rule, statement.balance
     spent, limit = rule.amount_of(balance.spent, balance.way), rule.amount_limit
-    text = _write_spent(rule.measure, spent, limit, statement.left) + _describe_more(statement.more)
+    text = _write_spent(rule.measure, spent, limit, statement.left) + describe_as(statement.left_as)
+    text += _describe_more(statement.more)
     facts = [
         (say("core.shown_promise"), str(statement.promise)),
         (say("core.shown_hidden"), balance.terms.unit.describe()),
@@ -108,7 +113,8 @@ def make_statement_card(statement: StatementFacts) -> Card:
 def _gauge(account: _Account, name: str) -> tuple[str, float, str]:
     spent, limit = account.spent, account.limit
     text = _write_spent(account.rule.measure, spent, limit, account.remaining)
-    return name, spent / limit if limit else 1.0, text + _describe_more(account.more_like_last)
+    text += describe_as(account.remaining_as) + _describe_more(account.more_like_last)
+    return name, spent / limit if limit else 1.0, text
 
 
 def _write_spent(measure: str, spent: float, limit: float, left: float) -> str:

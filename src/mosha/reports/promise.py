@@ -6,6 +6,7 @@ import math
 
 from mosha.core.guarantee import Approx, Pure
 from mosha.core.language import Language, say
+from mosha.core.release import describe_as
 from mosha.ledger.publishing.words import words_in
 from mosha.reports.content import Content
 
@@ -29,5 +30,6 @@ def describe_promise(edition: Content, lang: Language) -> list[str]:
         said.append(say("reports.promised", lang, promise=str(limit)))
     for receipt in edition.receipts:
         paid = {"measure": receipt.measure, "cost": f"{receipt.cost:.4g}", "account": receipt.account}
-        said.append(say("reports.paid", lang, left=f"{receipt.remaining:.4g}", limit=f"{receipt.limit:.4g}", **paid))
+        left = {"left": f"{receipt.remaining:.4g}", "limit": f"{receipt.limit:.4g}"}
+        said.append(say("reports.paid", lang, meaning=describe_as(receipt.left_as, lang), **left, **paid))
     return said

@@ -22,6 +22,7 @@ _FIELDS = (
     "cost",
     "most",
     "left",
+    "left_as",
     "state",
     "name",
     "names",

@@ -17,6 +17,7 @@ from mosha.core.guarantee import Guarantee
 from mosha.core.language import current_language, describe_system_error, say, translate
 from mosha.core.names.deprecation import warn_of_old_name
 from mosha.core.options import RuleName
+from mosha.core.release import describe_as
 from mosha.core.unit import Client, Edge, Example, Node, Own, Person, Reading, Row, Unit
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ def _describe_account(account: LedgerAccount) -> dict[str, Any]:
         "spent": account.spent,
         "limit": account.limit,
         "remaining": account.remaining,
+        "remaining_as": None if account.remaining_as is None else account.remaining_as.to_dict(),
         "more_like_last": account.more_like_last,
         "spent_as": account.spent_as.to_dict(),
         "block": account.terms.block,
@@ -262,7 +264,7 @@ def show_accounts(
         numbers = (
             f"{row['measure']} {row['spent']:.4g}",
             f"{row['limit']:.4g}",
-            f"{left_of(row['remaining'], row['limit']):.4g}",
+            f"{left_of(row['remaining'], row['limit']):.4g}{describe_as(account.remaining_as)}",
             "" if row["more_like_last"] is None else f"{row['more_like_last']:,}",
         )
         table.add_row(row["account"] + _state(row), row["hidden"], str(account.promise), *numbers)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from mosha.accounting.admission import read_limit, repeats_within
+from mosha.accounting.admission import Converted, read_limit, repeats_within
 from mosha.accounting.either import ANY
 from mosha.accounting.numerics.price import as_float, cover_prices
 from mosha.accounting.rules import FREE, Price
@@ -149,6 +149,10 @@ def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceede
     advice = phrase("ledger.nothing_fits")
     if lacking is not None and numbers["limit"] == 0:  # no smaller release of this kind would fit either
         advice = phrase("ledger.needs_delta", delta=numbers["asked"])
+    elif left and isinstance(rule, Converted):
+        said = {"measure": rule.measure, "left": left, "epsilon": rule.pure_left(left)}
+        code = "ledger.fits_converted_with_delta" if delta else "ledger.fits_converted"
+        advice = phrase(code, **said | ({"delta": as_float(delta)} if delta else {}))
     elif left and delta:
         advice = phrase("ledger.fits_with_delta", measure=rule.measure, left=left, delta=as_float(delta))
     elif left:

@@ -154,6 +154,7 @@ def make_receipt(
         spent=own.spent,
         limit=own.limit,
         left=own.left,
+        left_as=own.left_as,
         spent_as=_find_meaning(rule, paid),
         payers=shares,
         more=None if leased else min(fitting, default=None),
@@ -175,6 +176,7 @@ def _share(rule: Rule, paid: Charge) -> PaidShare:
         spent=rule.amount_of(paid.spent, paid.way),
         limit=rule.amount_limit,
         left=rule.amount_left(paid.spent, paid.way),
+        left_as=rule.left_as(paid.spent),
     )
 
 

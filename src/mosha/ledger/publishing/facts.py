@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mosha.core.guarantee import Guarantee
+from mosha.core.guarantee import Approx, Guarantee
 from mosha.ledger.checking.replay import Balance
 from mosha.ledger.storage.chain import Content, Head
 from mosha.ledger.terms.weakness import Weakness
@@ -59,3 +59,8 @@ class StatementFacts:
     def left(self) -> float:
         """What can still be spent here, in the measure of the rule: as epsilon, in one pure release."""
         return self.balance.terms.rule.amount_left(self.balance.spent, self.balance.way)
+
+    @property
+    def left_as(self) -> Approx | None:
+        """What is left as epsilon at the delta of the account, where its rule counts in another measure."""
+        return self.balance.terms.rule.left_as(self.balance.spent)

@@ -154,7 +154,7 @@ def _render_spent(statement: StatementFacts, words: Words) -> str:
     said = words.describe_spent(f"{100 * share:.1f}%", rule.measure, f"{amount:.6g}", f"{limit:.6g}")
     filled = f'<span style="width:{100 * share:.2f}%"></span>'
     bar = f'<div class="gauge" role="img" aria-label="{escape(said)}">{filled}</div>'
-    left = words.describe_left(rule.measure, f"{statement.left:.6g}", statement.more)
+    left = words.describe_left(rule.measure, f"{statement.left:.6g}", statement.more, statement.left_as)
     return _section(words["spent"], f"{bar}<p>{escape(said)}</p><p>{escape(words['left'] + words['colon'] + left)}</p>")
 
 

@@ -63,6 +63,7 @@ class Statement(Shown, StatementFacts):
             "spent": numbers | {"as": self.spent.to_dict()},
             "limit": {"amount": rule.amount_limit, "delta": rule.delta_limit},
             "left": self.left,
+            "left_as": None if self.left_as is None else self.left_as.to_dict(),
             "more_like_last": self.more,
             "today": None if self.today is None else self.today.to_dict(),
             "retired": self.balance.retired,
@@ -140,7 +141,7 @@ class Statement(Shown, StatementFacts):
         yield "rule", say("ledger.fact_rule", language, name=rule.name, rule=how, limit=f"{limit:.6g}")
         numbers = {"measure": rule.measure, "spent": f"{spent:.6g}", "limit": f"{limit:.6g}"}
         yield "spent", say("ledger.fact_spent", language, meaning=str(self.spent), **numbers)
-        yield "left", words.describe_left(rule.measure, f"{self.left:.6g}", self.more)
+        yield "left", words.describe_left(rule.measure, f"{self.left:.6g}", self.more, self.left_as)
         if self.today is not None:
             yield "today", say("ledger.fact_today", language, today=str(self.today))
         if terms.disjoint_blocks:

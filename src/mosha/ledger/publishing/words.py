@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.guarantee import Gaussian, Guarantee, ZeroConcentrated
+from mosha.core.guarantee import Approx, Gaussian, Guarantee, ZeroConcentrated
 from mosha.core.language import LANGUAGES, Language, say
+from mosha.core.release import describe_as
 from mosha.core.unit import Unit
 
 __all__ = ["Words", "words_in"]
@@ -49,9 +50,9 @@ class Words:
         numbers = {"amount": amount, "limit": limit, "measure": self._name(measure)}
         return say("ledger.page_share", self.lang, share=share, **numbers)
 
-    def describe_left(self, measure: str, amount: str, more: int | None) -> str:
+    def describe_left(self, measure: str, amount: str, more: int | None, meaning: Approx | None) -> str:
         """What is left, and how many more payments like the last one that is, where it is known."""
-        left = f"{self._name(measure)} {amount}"
+        left = f"{self._name(measure)} {amount}{describe_as(meaning, self.lang)}"
         return left if more is None else say("ledger.page_more", self.lang, amount=left, more=more)
 
     def _name(self, measure: str) -> str:

@@ -81,6 +81,7 @@ def describe_budget(call: Call, account: str) -> dict[str, Any] | None:
     try:
         found = call.service.ledger.account(account)
         numbers = {"measure": found.rule.measure, "spent": found.spent, "limit": found.limit, "left": found.remaining}
+        numbers["left_as"] = None if found.remaining_as is None else found.remaining_as.to_dict()
         return {"account": account} | numbers | {"frozen": found.frozen, "retired": found.retired}
     except LedgerError:
         return None

@@ -84,7 +84,8 @@ def own_receipt(receipt: Mapping[str, Any], own: str) -> dict[str, Any]:
             payers.append({part: share[part] for part in ("account", "measure", "cost", "delta")})
     numbers = {part: mine.get(part) for part in ("measure", "cost", "delta", "spent", "limit")}
     kept = {part: receipt[part] for part in ("entry", "unit", "event")}
-    return kept | numbers | {"account": own, "remaining": mine.get("left"), "payers": payers}
+    left = {"remaining": mine.get("left"), "left_as": mine.get("left_as")}
+    return kept | numbers | {"account": own, "payers": payers} | left
 
 
 def to_csv(answer: Mapping[str, Any], level: str = "0.95") -> str:

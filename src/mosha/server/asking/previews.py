@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, LedgerError
@@ -25,6 +25,7 @@ from mosha.server.store.database import Database, Row
 __all__ = ["Prepared", "describe_quote", "find_limits", "is_above_most", "needs_approval", "prepare", "preview"]
 
 MOST_ROWS = 200
+SHOWN = ("spent", "limit", "left", "left_as")  # of accounts that the caller may see
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def describe_quote(quote: Quote, grant: Row, principal: Principal, dataset: str)
         described |= {"measure": share.measure, "cost": share.cost, "delta": share.delta}
         if mine or all_of_it:
             described["fits"] = share.account not in quote.lacking
-            described |= {part: value for part, value in asdict(share).items() if part in ("spent", "limit", "left")}
+            described |= {part: value for part, value in share.to_dict().items() if part in SHOWN}
         shown.append(described)
     return shown
 

@@ -88,9 +88,11 @@ def submit(
             "server.above_most", parameter="price", spent="nothing", measure=own.measure, cost=own.cost, most=most
         )
     if not quote.fits:
-        numbers: dict[str, Any] = (
-            {"measure": own.measure, "cost": own.cost, "left": max(0.0, own.left)} if quote.lacking else {}
-        )
+        numbers: dict[str, Any] = {}
+        if quote.lacking:
+            numbers = {"measure": own.measure, "cost": own.cost, "left": max(0.0, own.left)}
+        if quote.lacking and own.left_as is not None:
+            numbers["left_as"] = own.left_as.to_dict()
         raise Conflict("server.not_enough", parameter="price", spent="nothing", **numbers)
     state = "waiting" if needs_approval(limits) else "queued"
     with database.transaction() as transaction:

@@ -57,6 +57,7 @@ def facts_for_review(database: Database, ledger: Ledger, row: Row) -> dict[str, 
     )
     return {
         "grant_left": account.remaining,
+        "grant_left_as": None if account.remaining_as is None else account.remaining_as.to_dict(),
         "grant_limit": account.limit,
         "measure": account.rule.measure,
         "asked_before": sum(found["many"] for found in same),

@@ -340,6 +340,7 @@ def _budget_of(account: LedgerAccount) -> dict[str, Any]:
         "spent": account.spent,
         "limit": account.limit,
         "left": account.remaining,
+        "left_as": None if account.remaining_as is None else account.remaining_as.to_dict(),
     }
 
 

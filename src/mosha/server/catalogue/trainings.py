@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, StepFailed
@@ -78,7 +77,7 @@ def price_training(database: Database, ledger: Ledger, said: Mapping[str, object
     if not payer.unit.covers(measurement.unit):
         payer.open(measurement)  # says why it is refused
     quote = payer.quote(measurement)
-    shown = [asdict(share) | {"fits": share.account not in quote.lacking} for share in quote.shares]
+    shown = [share.to_dict() | {"fits": share.account not in quote.lacking} for share in quote.shares]
     return {"payers": shown, "fits": quote.fits, "more": payer.how_many(measurement)}
 
 
