@@ -8,7 +8,7 @@ import pytest
 
 from mosha import classroom
 from mosha.server.api import lessons
-from mosha.server.pages.site import write_plainly
+from mosha.server.pages.numbers import write_plainly
 
 
 def read(house: Any, name: Any, **knobs: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from mosha.core.language import say
 from mosha.server.pages import charts
-from mosha.server.pages.site import write_plainly
+from mosha.server.pages.numbers import write_plainly
 from tests.server.house import opened
 from tests.server.test_curator_pages import Visitor
 
@@ -139,3 +139,15 @@ def test_an_empty_declaration_is_said_beside_its_field_and_the_field_is_open(pla
     around = re.search(r"<details( open)?><summary>[^<]*</summary><label for=\"declaration\">", reply.text)
     assert around[1]
     assert re.search(r'<textarea id="declaration"[^>]*aria-invalid', reply.text)
+
+
+def test_whoever_was_refused_and_chooses_a_language_or_reloads_gets_the_page_of_the_form(place: Any) -> None:
+    visitor = Visitor(place, "wang")
+    reply = visitor.send("/datasets/visits/grants", principal="nobody at all", epsilon="1", expires="2099-01-01")
+    assert reply.status_code == 422
+    assert 'name="back" value="/datasets/visits"' in reply.text
+    for address in ("/datasets/visits/grants", "/register/graph", "/people/nobody/changes"):
+        again = visitor.client.get(address, headers={"Accept": "text/html"})
+        assert again.status_code in (200, 403), address
+        assert "<main" in again.text
+    assert visitor.client.get("/datasets/visits/grants").status_code == 405  # programs are told

@@ -74,14 +74,21 @@ class Lab:
         return remote_table(self, self.describe(dataset), block)
 
     def preview(
-        self, sql: str, *, dataset: str | None = None, rows: float | None = None, **price: object
+        self,
+        sql: str,
+        *,
+        dataset: str | None = None,
+        rows: float | None = None,
+        at_most: int | None = None,
+        **price: object,
     ) -> dict[str, Any]:
         """Price for every payer, error bars for about `rows` rows, what is left, cheaper alternatives.
 
-        Nothing is spent.
+        Where nobody declared how many rows of one person count, `at_most` guesses it; without a guess there are no
+        bars. Nothing is spent.
         """
         body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _drop_absent(price)}
-        return self.preview_body(body | ({} if rows is None else {"rows": rows}))
+        return self.preview_body(body | _drop_absent({"rows": rows, "at_most": at_most}))
 
     def preview_body(self, body: Mapping[str, object]) -> dict[str, Any]:
         """The preview of a request that is written out as `body`, as the server takes it."""

@@ -39,9 +39,11 @@ class RemoteQuestion(Question):
         body = {"dataset": self.dataset, "plan": self.to_dict(), "price": said}
         return body | ({} if self.block is None else {"block": self.block})
 
-    def preview(self, *, rows: float | None = None, **price: object) -> dict[str, Any]:
+    def preview(self, *, rows: float | None = None, at_most: int | None = None, **price: object) -> dict[str, Any]:
         """What the server says of price, payers, bars and what is left. Nothing is spent."""
-        return self.lab.preview_body(self._body(price) | ({} if rows is None else {"rows": rows}))
+        guesses = {"rows": rows, "at_most": at_most}
+        said = {part: guess for part, guess in guesses.items() if guess is not None}
+        return self.lab.preview_body(self._body(price) | said)
 
     def release(  # type: ignore[override]  # the deadline is the server's; a purpose is for its reviewers
         self,

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mosha.core.language import Language
@@ -237,11 +237,14 @@ def make_app(service: Service, *, pages: bool = True) -> Starlette:
 
     async def http_problem(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        if status == 404 and pages and "text/html" in request.headers.get("accept", ""):
-            from mosha.server.pages import missing_page  # noqa: PLC0415
+        if status in (404, 405) and pages and "text/html" in request.headers.get("accept", ""):
+            from mosha.server.pages import find_page, missing_page  # noqa: PLC0415
 
-            shown: Response = await missing_page(service)(request)
-            return shown
+            if status == 404:
+                shown: Response = await missing_page(service)(request)
+                return shown
+            if request.method == "GET" and not request.url.path.startswith(("/api/", "/mcp")):
+                return RedirectResponse(find_page(request), 303)  # the address of a form, opened: the form's page
         language = language_of(request, service)
         if status == 405:
             problem = BadRequest("server.method", method=request.method[:10])

@@ -181,6 +181,7 @@ _PRICE = record(
         "within": number(above=0, most=1e300),
         "confidence": number(above=0, most=0.999999999),
         "rows": number(above=0, most=1e15),
+        "at_most": integer(least=1, most=10**9),
     },
 )
 _QUESTION = {
@@ -221,7 +222,12 @@ OPERATIONS = (
         handler=make_preview,
         body=record(
             {"dataset": text(63), "price": _PRICE},
-            {**_QUESTION, "confidence": number(above=0, most=0.999999999), "rows": number(above=0, most=1e15)},
+            {
+                **_QUESTION,
+                "confidence": number(above=0, most=0.999999999),
+                "rows": number(above=0, most=1e15),
+                "at_most": integer(least=1, most=10**9),
+            },
         ),
     ),
     Operation(

@@ -109,6 +109,7 @@ def preview(database: Database, ledger: Ledger, principal: Principal, body: Mapp
     groups, level = _count_groups(ready.asked), body.get("confidence", 0.95)
     declared = _spread_declared_size(ready.dataset, groups)
     rows = body.get("rows", declared)
+    ahead = {"rows": rows, "level": level, "at_most": body.get("at_most")}
     described: dict[str, Any] = {
         "dataset": ready.dataset["name"],
         "block": ready.block,
@@ -119,8 +120,8 @@ def preview(database: Database, ledger: Ledger, principal: Principal, body: Mapp
         "fingerprint": ready.fingerprint,
         "kind": ready.asked.kind,
         "groups": groups,
-        "forecast": _forecast(ready.asked, ready.price, rows, level) | {"rows_declared": declared},
-        "alternatives": [_alternative(ready, factor, rows, level) for factor in (0.5, 2.0)],
+        "forecast": _forecast(ready.asked, ready.price, **ahead) | {"rows_declared": declared},
+        "alternatives": [_alternative(ready, factor, **ahead) for factor in (0.5, 2.0)],
         "grant": None,
     }
     if ready.grant is not None:
@@ -192,7 +193,13 @@ def _spread_declared_size(dataset: Row, groups: int | str) -> float | None:
     return None if size is None or isinstance(groups, str) else max(1.0, size / max(1, groups))
 
 
-def _bars(asked: Asked, price: Mapping[str, object], rows: float | None, level: float) -> dict[str, list[Any]]:
+_GUESSES = {"tables.forecast_needs_at_most": "at_most", "tables.forecast_needs_range": "between"}
+"""What a forecast asks for where a bound is bought with the answer: how many rows a person has, or a range."""
+
+
+def _bars(
+    asked: Asked, price: Mapping[str, object], *, rows: float | None, level: float, at_most: int | None
+) -> dict[str, list[Any]]:
     """The error bar of every number, group by group."""
     if asked.kind == "graph":
         from mosha.server.asking.graph_questions import forecast_graph  # noqa: PLC0415  (loaded with the first graph)
@@ -204,29 +211,38 @@ def _bars(asked: Asked, price: Mapping[str, object], rows: float | None, level: 
         return forecast_synthesis(asked.question, price, rows, level)
     import numpy as np  # noqa: PLC0415  (the question has loaded it)
 
-    bars = asked.question.forecast(**price, rows=rows, confidence=level)
+    bars = asked.question.forecast(**price, rows=rows, at_most=at_most, confidence=level)
     return {name: [plain_number(bar) for bar in np.asarray(bar).tolist()] for name, bar in bars.items()}
 
 
-def _forecast(asked: Asked, price: Mapping[str, Any], rows: float | None, level: float) -> dict[str, Any]:
+def _forecast(asked: Asked, price: Mapping[str, Any], **ahead: Any) -> dict[str, Any]:
+    """Error bars before asking; none where they need a guess that was not made, and then `needs` says which."""
+    try:
+        bars, needs = _bars(asked, price, **ahead), None
+    except InvalidParameter as error:
+        if error.code not in _GUESSES:
+            raise
+        bars, needs = {}, _GUESSES[error.code]
     question, is_table = asked.question, asked.kind == "table"
     groups = [] if not is_table or question.private_keys else list(question.only or ())
     return {
-        "confidence": level,
-        "rows_assumed": rows,
+        "confidence": ahead["level"],
+        "rows_assumed": ahead["rows"],
+        "at_most_assumed": ahead["at_most"],
+        "needs": needs,
         "keys": [name for name, _ in question.keys] if is_table else [],
         "groups": [[plain_number(value) for value in group] for group in groups[:MOST_ROWS]],
-        "bars": {name: bars[:MOST_ROWS] for name, bars in _bars(asked, price, rows, level).items()},
+        "bars": {name: found[:MOST_ROWS] for name, found in bars.items()},
     }
 
 
-def _alternative(ready: Prepared, factor: float, rows: float | None, level: float) -> dict[str, Any]:
+def _alternative(ready: Prepared, factor: float, **ahead: Any) -> dict[str, Any]:
     """What a cheaper and a dearer question would give: the widest bar of each number."""
     price: dict[str, Any] = {
         part: value * factor if part in ("epsilon", "rho") else value for part, value in ready.price.items()
     }
     try:
-        bars = _bars(ready.asked, price, rows, level)
+        bars = _bars(ready.asked, price, **ahead)
     except InvalidParameter:
         return {"price": price, "widest": None}
     widest = {name: max((bar for bar in found if bar is not None), default=None) for name, found in bars.items()}

@@ -139,9 +139,9 @@ def settle_price(asked: Asked, said: Mapping[str, Any]) -> dict[str, float]:
     if "within" in said and asked.kind == "synthetic":
         raise BadRequest("server.one_of", parameter="price", names="epsilon, rho")
     if "within" in said:
-        options = {part: said[part] for part in ("within", "confidence", "delta", "rows") if part in said}
+        options = {part: said[part] for part in ("within", "confidence", "delta", "rows", "at_most") if part in said}
         if asked.kind == "graph":
-            options.pop("rows", None)
+            options = {part: value for part, value in options.items() if part not in ("rows", "at_most")}
         found = asked.question.plan(**options)
         return {"epsilon": float(found.epsilon or 0.0)} | ({"delta": found.delta} if found.delta else {})
     price = {part: float(said[part]) for part in ("epsilon", "delta", "rho") if said.get(part) is not None}

@@ -24,10 +24,10 @@ from mosha.server.pages import (
     series,
     surveys,
 )
-from mosha.server.pages.site import Visit, endpoint
+from mosha.server.pages.site import Visit, endpoint, find_page
 from mosha.server.service import Service
 
-__all__ = ["missing_page", "page_routes"]
+__all__ = ["find_page", "missing_page", "page_routes"]
 
 
 def page_routes(service: Service) -> list[Any]:

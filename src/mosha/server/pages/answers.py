@@ -15,11 +15,14 @@ from mosha.server.asking.requests import request_id
 from mosha.server.errors import NotFound
 from mosha.server.pages import charts
 from mosha.server.pages.asking import link_question, name_delta, write_body
+from mosha.server.pages.numbers import find_factor, write_name
 from mosha.server.pages.paying import write_key
-from mosha.server.pages.site import PAGE, Data, Visit, write_plainly
+from mosha.server.pages.site import PAGE, Data, Visit
 from mosha.server.people.principals import find_principal
 
-__all__ = ["ROUTES", "table_of"]
+__all__ = ["ROUTES", "find_odds", "show_some", "table_of"]
+
+_GROUPS = 100  # on one page
 
 
 def _find_key(found: Data) -> tuple[str | None, Data]:
@@ -45,6 +48,8 @@ def show_request(visit: Visit) -> Response:
     level = visit.read_field("confidence", "0.95")
     answer = found.get("answer")
     shown = None if not answer else table_of(answer, level if level in answer["errors"] else "0.95")
+    if shown and "synthetic" not in (answer or {}):
+        shown = show_some(visit, shown)
     sql = found["question"].get("sql", "")
     mine = found["principal"] == visit.principal.id
     return visit.render(
@@ -58,8 +63,31 @@ def show_request(visit: Visit) -> Response:
         png=find_spec("matplotlib") is not None,
         asker=find_principal(visit.service.database, found["principal"])["name"],
         again=_ask_similarly(found),
-        factor=math.exp(min(50.0, found["price"].get("epsilon", found["cost"]))),
+        **find_odds(found["price"], (answer or {}).get("receipt")),
     )
+
+
+def find_odds(price: Data, receipt: Data | None) -> Data:
+    """By how much an answer may change the odds, and how likely it may be more: no factor where none was promised.
+
+    A price in another measure has a factor where the own account converts it to an epsilon.
+    """
+    if "epsilon" in price:
+        return {"factor": find_factor(price["epsilon"]), "slack": price.get("delta") or 0.0}
+    if receipt and receipt.get("measure") == "epsilon" and receipt.get("cost") is not None:
+        return {"factor": find_factor(receipt["cost"]), "slack": receipt.get("delta") or 0.0}
+    return {"factor": None, "slack": 0.0}
+
+
+def show_some(visit: Visit, shown: Data) -> Data:
+    """One page of the groups of an answer; all share their axis, so that pages can be compared."""
+    said, many = visit.read_field("from"), len(shown["groups"])
+    first = int(said) if said.isdecimal() and said.isascii() and len(said) < 10 else 0
+    first = first if first < many else 0
+    last = min(first + _GROUPS, many)
+    numbers = [one | {part: one[part][first:last] for part in ("values", "bars")} for one in shown["numbers"]]
+    some = {"groups": shown["groups"][first:last], "numbers": numbers, "first": first, "last": last, "many": many}
+    return shown | some | {"before": max(0, first - _GROUPS) if first else None, "after": last if last < many else None}
 
 
 def _ask_similarly(found: Data) -> str:
@@ -136,7 +164,7 @@ def download_png(visit: Visit) -> Response:
 def download_chart(visit: Visit) -> Response:
     """The first number of an answer as a picture."""
     shown, number = _first_number(visit)
-    labels = [" · ".join(write_plainly(part) for part in group) or number["name"] for group in shown["groups"]]
+    labels = [" · ".join(write_name(part) for part in group) or number["name"] for group in shown["groups"]]
     note = visit.say("picture_note", level="95")
     drawn = charts.picture(number["name"], labels, number["values"], number["bars"], note)
     return _file(drawn, "image/svg+xml", f"{visit.path['request']}.svg")

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from mosha.core.errors import MoshaError
 from mosha.server.errors import BadRequest
 from mosha.server.pages.builder import MEASURES, TESTS, Built, build_sql, read_back
-from mosha.server.pages.paying import choose_payer, find_again, key_of, list_payers, name_payer
+from mosha.server.pages.paying import choose_payer, find_again, find_ended, key_of, list_payers, name_payer
 from mosha.server.pages.site import Data, Visit
 
 __all__ = ["PRICES", "ROUTES", "find_rest", "forecast_rows", "link_question", "name_delta", "write_body"]
@@ -35,13 +35,15 @@ def _price(visit: Visit) -> float:
 
 def _read_asked(visit: Visit) -> tuple[Data, dict[str, BadRequest]]:
     """Price and guesses as they were typed, and what is wrong with which of them: a wrong one loses no other."""
-    asked: Data = {"epsilon": 0.1, "rows": None, "within": None, "delta": None}
+    asked: Data = {"epsilon": 0.1, "rows": None, "within": None, "delta": None, "at_most": None}
     unread = {}
     for part in asked:
         try:
             asked[part] = _price(visit) if part == "epsilon" else visit.number(part)
         except BadRequest as error:
             unread[part] = error
+    if (most := asked["at_most"]) is not None and most == int(most):
+        asked["at_most"] = int(most)
     return asked | ({"rows": _ROWS} if asked["rows"] is None else {}), unread
 
 
@@ -62,6 +64,7 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
     blocks = [one["name"] for one in dataset.get("blocks", ()) if one["state"] == "open"]
     block = visit.read_field("block") if visit.read_field("block") in blocks else ""
     asked, unread = _read_asked(visit)
+    needs_guess = "at_most" not in dataset["declaration"]["unit"] and "person" in dataset["declaration"]["unit"]
     preview, problem, sql, built, again = None, refused, visit.read_field("sql"), Built.of(visit, columns), ""
     paid = name_payer(visit, payers) | ({"block": block} if block else {})
     try:
@@ -69,7 +72,10 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
             sql = build_sql(name, built, columns)
         for error in unread.values():
             raise error
-        preview = visit.do("preview", body=_question(name, sql, asked) | paid | {"rows": asked["rows"]})
+        guesses: Data = {"rows": asked["rows"]}
+        if needs_guess:
+            guesses |= {"at_most": 1 if asked["at_most"] is None else asked["at_most"]}
+        preview = visit.do("preview", body=_question(name, sql, asked | guesses) | paid | guesses)
         asked["epsilon"] = preview["price"].get("epsilon", asked["epsilon"])
         again = find_again(visit, write_body(name, sql, asked, paid, visit.read_field("purpose")))
     except (MoshaError, BadRequest) as error:
@@ -95,6 +101,8 @@ def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
         problem=problem,
         rows=rows,
         unread=unread,
+        needs_guess=needs_guess,
+        ended="" if payers else find_ended(visit, name),
         span=_find_span(built, columns),
         ways=_ways(visit, name, sql, asked | paid, preview),
         nearest=link_question(name, problem["nearest"], asked, paid) if problem and problem.get("nearest") else "",
@@ -133,6 +141,7 @@ def _question(name: str, sql: str, asked: Data) -> Data:
     price: Data = {"epsilon": asked["epsilon"]}
     if asked["within"] is not None:
         price = {"within": asked["within"], "rows": asked["rows"]}
+        price |= {"at_most": asked["at_most"]} if asked.get("at_most") else {}
     return {"dataset": name, "sql": sql or " ", "price": price | name_delta(asked)}
 
 

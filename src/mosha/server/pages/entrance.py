@@ -67,18 +67,18 @@ def _show_home(visit: Visit) -> Response:
         found["proposed"] = visit.do("listProposedPublications")["publications"]
     found["needs"] = _list_needs(visit, found)
     found["people"] = visit.read_names(one["principal"] for one in found["waiting"])
-    found["titles"] = _read_titles(visit, found)
+    found["known"] = _read_known(visit, found)
     if reviews or audits:
         found["head"] = visit.do("readHead")["head"]
     return visit.render("home.html", **found)
 
 
-def _read_titles(visit: Visit, found: dict[str, Any]) -> dict[str, str]:
-    """What the datasets of somebody's grants are called."""
-    known = {one["name"]: one.get("title") for one in found["datasets"]}
+def _read_known(visit: Visit, found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The datasets of somebody's grants: what they are called, and whether they answer."""
+    known = {one["name"]: one for one in found["datasets"]}
     for name in {grant["dataset"] for grant in found["grants"]} - known.keys():
-        known[name] = visit.do("readDataset", path={"dataset": name}).get("title")
-    return {name: title for name, title in known.items() if title}
+        known[name] = visit.do("readDataset", path={"dataset": name})
+    return known
 
 
 def _with_budget(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 
 from mosha.server.asking.requests import request_id
 from mosha.server.errors import BadRequest, TooMany
-from mosha.server.pages.site import Data, Visit
+from mosha.server.pages.site import Data, Visit, find_standing
 
 __all__ = [
     "check_limits",
     "choose_payer",
     "find_again",
+    "find_ended",
     "is_usable",
     "key_of",
     "list_payers",
@@ -28,7 +28,7 @@ _TURNS = 1000
 
 def is_usable(grant: Data) -> bool:
     """Whether a grant can pay today."""
-    return bool(grant["state"] == "open" and grant["expires"][:10] >= datetime.now(UTC).date().isoformat())
+    return find_standing(grant) == "open"
 
 
 def list_payers(visit: Visit, dataset: Data) -> list[Data]:
@@ -46,6 +46,12 @@ def list_payers(visit: Visit, dataset: Data) -> list[Data]:
                 room = min(budget["left"], max(0.0, most - budget["spent"]))
             found.append(grant | {"room": room, "most": most})
     return found
+
+
+def find_ended(visit: Visit, dataset: str) -> str:
+    """The day on which the last of somebody's grants for a dataset came to its end; empty where none did."""
+    mine = (grant for grant in visit.do("listMyGrants")["grants"] if grant["dataset"] == dataset)
+    return max((grant["expires"][:10] for grant in mine if find_standing(grant) == "expired"), default="")
 
 
 def choose_payer(visit: Visit, payers: list[Data]) -> Data | None:

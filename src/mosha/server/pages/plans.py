@@ -10,7 +10,7 @@ from starlette.responses import Response
 from mosha.core.errors import MoshaError
 from mosha.server.errors import BadRequest
 from mosha.server.pages.asking import find_rest, forecast_rows
-from mosha.server.pages.paying import choose_payer, find_again, key_of, list_payers, name_payer
+from mosha.server.pages.paying import choose_payer, find_again, find_ended, key_of, list_payers, name_payer
 from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES", "show_graph"]
@@ -91,6 +91,7 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
         nearest="",
         purpose=visit.read_field("purpose"),
         payers=payers,
+        ended="" if payers else find_ended(visit, dataset["name"]),
         payer=payer,
         again="",
         blocks=(),

@@ -5,13 +5,11 @@ Explore has knobs, pictures and tables without data: its numbers are lessons of 
 
 from __future__ import annotations
 
-import math
-
 from starlette.responses import Response
 
 from mosha.server.api.lessons import DELTA, KNOBS, LESSONS
 from mosha.server.asking.answers import notes_in, to_csv
-from mosha.server.pages.answers import table_of
+from mosha.server.pages.answers import find_odds, show_some, table_of
 from mosha.server.pages.site import PAGE, Data, Visit
 
 __all__ = ["ROUTES"]
@@ -35,12 +33,11 @@ def list_public(visit: Visit) -> Response:
 
 def show_public(visit: Visit) -> Response:
     found = visit.do("readPublished", path=visit.path)
-    epsilon = found["price"].get("epsilon")
-    shown = table_of(found["answer"], "0.95")
-    factor = None if epsilon is None else math.exp(min(epsilon, 50.0))
+    shown = show_some(visit, table_of(found["answer"], "0.95"))
+    odds = find_odds(found["price"], None)
     unit = found["answer"]["receipt"]["unit"]["unit"]
     notes = notes_in(found["answer"], visit.language)
-    return visit.render("publication.html", found=found, shown=shown, factor=factor, unit=unit, notes=notes)
+    return visit.render("publication.html", found=found, shown=shown, unit=unit, notes=notes, **odds)
 
 
 def download_csv(visit: Visit) -> Response:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Match
 
 from mosha.core.errors import MoshaError
 from mosha.core.language import Language, phrase, say
@@ -24,20 +26,20 @@ from mosha.server.errors import BadRequest, ServerError
 from mosha.server.pages import charts
 from mosha.server.pages.forms import Form, describe_field, read_form
 from mosha.server.pages.glossary import find_words
+from mosha.server.pages.numbers import find_factor, percent, write_above, write_column, write_name, write_plainly
 from mosha.server.people.permissions import Principal, Thing, may
 from mosha.server.problems import problem_of
 from mosha.server.service import Service
 from mosha.server.store.database import marks
 from mosha.server.visitors import check_site, identify, language_of, read_body
 
-__all__ = ["FOLDER", "PAGE", "Data", "Visit", "check_name", "endpoint", "write_plainly"]
+__all__ = ["FOLDER", "PAGE", "Data", "Visit", "check_name", "endpoint", "find_page", "find_standing"]
 
 PAGE = 50  # entries of a long list on one page
 
 FOLDER = Path(__file__).resolve().parent
 _WORDS_HERE = "<!-- words -->"
 PRIVATE = {"Cache-Control": "no-store"}
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 Data = dict[str, Any]
 """JSON as the API gives and takes it."""
 Handler = Callable[["Visit"], Response]
@@ -52,9 +54,10 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"charts": charts, "exp": lambda value: math.exp(min(value, 700.0)), "visit_menu": _menu}
+    found.globals |= {"charts": charts, "exp": find_factor, "visit_menu": _menu}
     found.filters |= {"plain": write_plainly, "percent": percent, "day": lambda text: str(text)[:10], "clock": _clock}
-    found.filters |= {"soft": _soften, "column": write_column}
+    found.filters |= {"soft": _soften, "column": write_column, "key": write_name, "above": write_above}
+    found.filters |= {"standing": find_standing}
     return found
 
 
@@ -83,74 +86,26 @@ def _find_room(path: str) -> str:
     return "/" + belongs.get(first, first)
 
 
-def write_plainly(value: object, bar: float | None = None) -> str:
-    """A number with as many digits as its error bar supports, or three; other values as they are.
-
-    >>> write_plainly(1234.5678, 20.0), write_plainly(0.100000001), write_plainly(1e-6), write_plainly(-0.3, 20.0)
-    ('1,235', '0.1', '10⁻⁶', '0')
-    """
-    if value is None:
-        return "–"  # noqa: RUF001
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    text = _write_size(abs(value), bar)
-    return f"−{text}" if value < 0 and text.strip("0.,") else text  # noqa: RUF001  (a minus as wide as the figures)
-
-
-def _write_size(size: float, bar: float | None) -> str:
-    """A number that is not negative."""
-    if not math.isfinite(size):
-        return "∞"
-    if bar is not None and math.isfinite(bar) and bar > 0:
-        digits = max(0, 1 - math.floor(math.log10(bar)))
-        return f"{size:,.{min(digits, 12)}f}"
-    if size and (size < 1e-3 or size >= 1e9):
-        return _write_power(size)
-    digits = max(0, 2 - math.floor(math.log10(size))) if size else 0
-    text = f"{size:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def write_column(values: Sequence[float | None]) -> list[str]:
-    """Numbers that stand below each other, with their points below each other too.
-
-    >>> write_column([0.4, 1, 0.55]), write_column([5.99, 138, None]), write_column([1e-5, 2])
-    (['0.40', '1.00', '0.55'], ['6.0', '138.0', '–'], ['10⁻⁵', '2'])
-    """
-    plain = [write_plainly(value) for value in values]
-    sizes = [abs(value) for value in values if value]
-    if not sizes or not all(math.isfinite(size) and size < 1e9 for size in sizes):
-        return plain
-    most = 4 if max(sizes) < 1 else max(0, 2 - math.floor(math.log10(max(sizes)) / 2))
-    digits = min(most, max(len(text.partition(".")[2]) for text in plain))
-    if min(sizes) < 10.0**-digits:
-        return plain
-    shown = (text if value is None else f"{value:,.{digits}f}" for value, text in zip(values, plain, strict=True))
-    return [text.replace("-", "−") for text in shown]  # noqa: RUF001  (a minus as wide as the figures)
-
-
-def _write_power(value: float) -> str:
-    """A very small or very large number, such as 10⁻⁶: it is never broken over two lines."""
-    digits, _, power = f"{value:.2e}".partition("e")
-    digits = digits.rstrip("0").rstrip(".")
-    raised = "10" + str(int(power)).translate(_RAISED)
-    return raised if digits == "1" else f"{digits}×{raised}"  # noqa: RUF001
-
-
 def _soften(name: object) -> Markup:
     """A name that may be broken after an underscore."""
     return Markup("_<wbr>").join(str(name).split("_"))
 
 
-def percent(share: float) -> str:
-    """A share of one as a percentage.
+def find_page(request: Request) -> str:
+    """The page on which one is: what was sent to an address that shows no page was sent from one above it."""
+    path: str = request.url.path
+    while path != "/":
+        asked = {"type": "http", "method": "GET", "path": path, "headers": []}
+        if any(route.matches(asked)[0] is Match.FULL for route in request.app.routes):
+            return path
+        path = path.rpartition("/")[0] or "/"
+    return path
 
-    >>> percent(0.0267), percent(0.99995)
-    ('2.67%', '99.995%')
-    """
-    digits = 3 if share > 0.9995 else 2 if share < 0.1 or share > 0.99 else 1
-    text = f"{share * 100:.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.')}%"
+
+def find_standing(grant: Data) -> str:
+    """The state of a grant as it is today: one that came to its end is not open any more."""
+    is_over = grant["expires"][:10] < datetime.now(UTC).date().isoformat()
+    return "expired" if grant["state"] == "open" and is_over else str(grant["state"])
 
 
 def _clock(text: object) -> str:
@@ -244,7 +199,7 @@ class Visit:
             "problem": self.refused,
             "here": self.request.url.path,
             "room": _find_room(self.request.url.path),
-            "address": self.request.url.path + (f"?{urlencode(self.query)}" if self.query else ""),
+            "address": find_page(self.request) + (f"?{urlencode(self.query)}" if self.query else ""),
         }
         text = _templates().get_template(template).render(words | context)
         if found := find_words(text):

@@ -1,0 +1,119 @@
+"""Numbers as pages write them: as many digits as their error bars support, and bounds never rounded down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["find_factor", "percent", "write_above", "write_column", "write_name", "write_plainly"]
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LARGE, _SMALL = 1e12, 1e-4  # beyond them a number with an error bar is written with a power of ten
+
+
+def write_plainly(value: object, bar: float | None = None) -> str:
+    """A number with as many digits as its error bar supports, or three; other values as they are.
+
+    >>> write_plainly(1234.5678, 20.0), write_plainly(0.100000001), write_plainly(1e-6), write_plainly(-0.3, 20.0)
+    ('1,235', '0.1', '10⁻⁶', '0')
+    >>> write_plainly(48_217.3, 1_630.0), write_plainly(2.2824e14, 1.6e13), write_plainly(3.0084e-7, 8.4e-10)
+    ('48,200', '2.28×10¹⁴', '3.0084×10⁻⁷')
+    """
+    if value is None:
+        return "–"  # noqa: RUF001
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    text = _write_size(abs(value), bar)
+    return f"−{text}" if value < 0 and text.strip("0.,") else text  # noqa: RUF001  (a minus as wide as the figures)
+
+
+def _write_size(size: float, bar: float | None) -> str:
+    """A number that is not negative."""
+    if not math.isfinite(size):
+        return "∞"
+    if bar is not None and math.isfinite(bar) and bar > 0:
+        return _write_with_bar(size, bar)
+    if size and (size < 1e-3 or size >= 1e9):
+        return _write_power(size)
+    digits = max(0, 2 - math.floor(math.log10(size))) if size else 0
+    text = f"{size:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _write_with_bar(size: float, bar: float) -> str:
+    """As many digits as leave two of the bar."""
+    digits = 1 - math.floor(math.log10(bar))
+    rounded = round(size, min(digits, 300))
+    if rounded and not _SMALL <= max(size, bar) < _LARGE:
+        power = math.floor(math.log10(rounded))
+        return _write_power(rounded, max(0, power + digits))
+    return f"{rounded:,.{max(0, min(digits, 12))}f}"
+
+
+def write_column(values: Sequence[float | None]) -> list[str]:
+    """Numbers that stand below each other, with their points below each other too.
+
+    >>> write_column([0.4, 1, 0.55]), write_column([5.99, 138, None]), write_column([1e-5, 2])
+    (['0.40', '1.00', '0.55'], ['6.0', '138.0', '–'], ['10⁻⁵', '2'])
+    """
+    plain = [write_plainly(value) for value in values]
+    sizes = [abs(value) for value in values if value]
+    if not sizes or not all(math.isfinite(size) and size < 1e9 for size in sizes):
+        return plain
+    most = 4 if max(sizes) < 1 else max(0, 2 - math.floor(math.log10(max(sizes)) / 2))
+    digits = min(most, max(len(text.partition(".")[2]) for text in plain))
+    if min(sizes) < 10.0**-digits:
+        return plain
+    shown = (text if value is None else f"{value:,.{digits}f}" for value, text in zip(values, plain, strict=True))
+    return [text.replace("-", "−") for text in shown]  # noqa: RUF001  (a minus as wide as the figures)
+
+
+def _write_power(value: float, places: int | None = None) -> str:
+    """A very small or very large number, such as 10⁻⁶: it is never broken over two lines."""
+    digits, _, power = f"{value:.{2 if places is None else min(places, 16)}e}".partition("e")
+    digits = digits.rstrip("0").rstrip(".") if places is None else digits
+    raised = "10" + str(int(power)).translate(_RAISED)
+    return raised if digits == "1" else f"{digits}×{raised}"  # noqa: RUF001
+
+
+def write_name(value: object) -> str:
+    """What names a group: a year or a number of a ward is no amount.
+
+    >>> write_name(2026), write_name(0.25), write_name("surgery")
+    ('2026', '0.25', 'surgery')
+    """
+    return str(value) if isinstance(value, int) else write_plainly(value)
+
+
+def find_factor(epsilon: float) -> float:
+    """By which factor an epsilon lets the odds change; infinite where no float holds it."""
+    return math.exp(epsilon) if epsilon < 700 else math.inf
+
+
+def write_above(factor: float) -> str:
+    """A factor of the odds, which is a bound: three digits of what is above one, rounded up.
+
+    >>> write_above(find_factor(0.001)), write_above(find_factor(0.4)), write_above(find_factor(3)), write_above(1e30)
+    ('1.00101', '1.492', '20.1', '10³⁰')
+    """
+    if not math.isfinite(factor):
+        return "∞"
+    if factor <= 1:
+        return "1"
+    size = math.floor(math.log10(factor - 1))
+    if factor >= 1e9:
+        return _write_power(math.ceil(factor / 10.0 ** (size - 2) - 1e-9) * 10.0 ** (size - 2))
+    digits = 2 - size
+    step = 10.0**digits
+    return f"{math.ceil(factor * step) / step:,.{max(0, digits)}f}"
+
+
+def percent(share: float) -> str:
+    """A share of one as a percentage.
+
+    >>> percent(0.0267), percent(0.99995)
+    ('2.67%', '99.995%')
+    """
+    digits = 3 if share > 0.9995 else 2 if share < 0.1 or share > 0.99 else 1
+    text = f"{share * 100:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')}%"
