@@ -1,5 +1,6 @@
 """A reader of Chinese is spoken to in Chinese: the help of every command, and what commands print."""
 
+import contextlib
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -166,7 +167,7 @@ def test_everything_that_verify_can_find_has_chinese_words() -> None:
 
 def test_a_row_that_was_edited_is_told_in_chinese(desk: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "open", "book.db", "visits", "--unit", "row", "--epsilon", "1"]) == 0
-    with sqlite3.connect("book.db") as book:
+    with contextlib.closing(sqlite3.connect("book.db")) as book, book:
         for (guard,) in book.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             book.execute(f"DROP TRIGGER {guard}")
         book.execute("UPDATE entries SET at = at + 1 WHERE kind = 'open'")

@@ -1,5 +1,6 @@
 """Text that is no text: no reader fails at such a row after payment, and none takes two persons for one."""
 
+import contextlib
 import json
 import sqlite3
 from datetime import date
@@ -60,7 +61,7 @@ def write_json_lines(folder: Any) -> Any:
 
 
 def write_sqlite(folder: Any) -> Any:
-    with sqlite3.connect(folder / "t.db") as book:
+    with contextlib.closing(sqlite3.connect(folder / "t.db")) as book, book:
         book.execute("CREATE TABLE t (id TEXT, note TEXT, n INTEGER)")
         rows = [(text, text, n) for n, text in enumerate(IDS)]
         book.executemany("INSERT INTO t VALUES (CAST(? AS TEXT), CAST(? AS TEXT), ?)", rows)
@@ -173,7 +174,7 @@ def test_a_cell_that_is_rounded_when_it_is_read_names_nobody(
     (tmp_path / "t.csv").write_text("\n".join(["id,n", *(f"{cell},{n}" for n, cell in enumerate(cells))]))
     opened = apply_types(source(tmp_path / "t.csv"), {"id": kind, "n": "integer"})
     assert count_by(private(opened, person="id"), "id") == expected
-    with sqlite3.connect(tmp_path / "t.db") as book:
+    with contextlib.closing(sqlite3.connect(tmp_path / "t.db")) as book, book:
         book.execute(f"CREATE TABLE t (id {kind})")
         book.executemany("INSERT INTO t VALUES (?)", [(cell,) for cell in cells])
     found = count_by(private(source(tmp_path / "t.db", table="t"), person="id"), "id")

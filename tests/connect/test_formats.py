@@ -1,5 +1,6 @@
 """One suite for every format that can be read: the same rows, the same counts, and errors that say what can be read."""
 
+import contextlib
 import json
 import sqlite3
 from pathlib import Path
@@ -37,7 +38,7 @@ def write_excel(folder: Any) -> tuple[Any, ...]:
 
 
 def write_sqlite(folder: Any) -> tuple[Any, ...]:
-    with sqlite3.connect(folder / "t.db") as book:
+    with contextlib.closing(sqlite3.connect(folder / "t.db")) as book, book:
         book.execute("CREATE TABLE visits (who INTEGER, ward TEXT, days REAL, day DATE)")
         book.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", ROWS)
     return folder / "t.db", {"table": "visits"}

@@ -1,5 +1,6 @@
 """A failure of a paid step may tell something about a row: an account tells a few, and is frozen until it is lifted."""
 
+import contextlib
 import random
 import sqlite3
 import threading
@@ -282,7 +283,7 @@ def test_a_book_from_before_failures_were_counted_goes_on(tmp_path: Path) -> Non
     account = ledger.account("visits", unit=PERSON, epsilon=10)
     account.open(asking(CHEAP, answer=1), key="k").step(None)
     ledger.close()
-    with sqlite3.connect(place.path) as raw:
+    with contextlib.closing(sqlite3.connect(place.path)) as raw, raw:
         raw.execute("DROP TABLE failures")
     again = place.open().account("visits")
     for _ in range(3):

@@ -1,5 +1,6 @@
 """Backup, restore and check: a book that is older than a known head is never put back."""
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def test_nothing_is_put_back_beneath_a_server_that_runs(tmp_path: Path) -> None:
 def test_a_request_without_a_payment_is_found(tmp_path: Path) -> None:
     _ask(tmp_path, "one")
     settings = read_settings(tmp_path, environment={})
-    with sqlite3.connect(tmp_path / "server.db") as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / "server.db")) as connection, connection:
         connection.execute("UPDATE requests SET id = 'r-forged'")
     connection.close()
     found = check_server(settings)
@@ -74,7 +75,7 @@ def test_a_head_that_the_ledger_does_not_hold_is_told_by_the_api(house: Any) -> 
 
 def test_a_row_that_was_edited_is_found(tmp_path: Path) -> None:
     _ask(tmp_path, "one")
-    with sqlite3.connect(tmp_path / "privacy.db") as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / "privacy.db")) as connection, connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute("UPDATE entries SET body = replace(body, '0.01', '0.02') WHERE kind = 'pay'")

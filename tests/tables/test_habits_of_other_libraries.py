@@ -1,5 +1,6 @@
 """Whoever comes from another library is told the right verb, and nothing is read or spent."""
 
+import contextlib
 import copy
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def test_a_length_is_refused_with_the_question_to_ask_and_a_table_is_true() -> N
 def test_a_file_with_tables_is_told_to_name_one(tmp_path: Path) -> None:
     import sqlite3
 
-    with sqlite3.connect(tmp_path / "x.sqlite") as book:
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.sqlite")) as book, book:
         book.execute("CREATE TABLE visits (p INTEGER)")
     with pytest.raises(mosha.errors.DataError, match="visits") as refused:
         mosha.protect(tmp_path / "x.sqlite", unit=mosha.Person("p", at_most=1))
