@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from mosha.cli.terminal import Json, console, left_of, write_json
+from mosha.cli.terminal import Json, console, write_json
 from mosha.core.errors import AccountMismatch, InvalidParameter
 from mosha.core.language import make_note, say
 from mosha.core.number import positive, strict_probability
 from mosha.core.options import QuantileBars
-from mosha.core.release import describe_as
+from mosha.core.release import describe_as, write_left
 from mosha.core.showing import write_number
 from mosha.core.unit import Person, Row, Unit
 
@@ -197,7 +197,10 @@ def _show(answer: Answer, confidence: float, place: str, *, as_json: bool) -> No
     for note in answer.read_notes():
         out.print(note)
     paid = {"measure": receipt.measure, "cost": f"{receipt.cost:.4g}", "account": receipt.account, "place": place}
-    left = {"left": f"{left_of(receipt.remaining, receipt.limit):.4g}", "limit": f"{receipt.limit:.4g}"}
+    left = {
+        "left": write_left(receipt.remaining, receipt.limit, receipt.measure, receipt.more),
+        "limit": f"{receipt.limit:.4g}",
+    }
     left["meaning"] = describe_as(receipt.left_as)
     out.print(say("cli.paid_from", **paid, **left))
 

@@ -16,7 +16,7 @@ from mosha.core.language import say
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Json", "console", "left_of", "number", "percent", "progress", "write_json"]
+__all__ = ["Json", "console", "number", "percent", "progress", "write_json"]
 
 UNBROKEN = 10_000  # columns of what is no terminal: a file or a pipe wraps nothing
 
@@ -67,15 +67,6 @@ def number(value: float) -> str:
     if abs(value) >= 1e15:
         return f"{value:.3e}"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
-
-
-def left_of(remaining: float, limit: float) -> float:
-    """What is left, for people: nothing, where it is no more than the last digit that a limit is kept with.
-
-    >>> left_of(8.9e-16, 2.000000000000001), left_of(0.5, 2.000000000000001)
-    (0.0, 0.5)
-    """
-    return 0.0 if remaining <= limit * 2.0**-49 else remaining
 
 
 def percent(share: float) -> str:

@@ -16,7 +16,10 @@ from mosha.core.number import strict_probability
 from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Unit
 
-__all__ = ["PaidShare", "Quote", "Receipt", "Release", "describe_as"]
+__all__ = ["PaidShare", "Quote", "Receipt", "Release", "describe_as", "write_left"]
+
+
+NOTHING = 1e-5  # of a limit: below the digits that texts show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +48,11 @@ class PaidShare:
         cost = _write_cost(self.measure, self.cost, self.delta)
         if math.isnan(self.limit):
             return say("core.share_of_others", cost=cost, account=self.account)
-        numbers = {"spent": f"{self.spent:.4g}", "limit": f"{self.limit:.4g}", "left": f"{self.left:.4g}"}
+        numbers = {
+            "spent": f"{self.spent:.4g}",
+            "limit": f"{self.limit:.4g}",
+            "left": write_left(self.left, self.limit, self.measure),
+        }
         return say("core.share_paid", cost=cost, account=self.account, **numbers) + describe_as(self.left_as)
 
 
@@ -109,7 +116,11 @@ class Receipt:
     def __str__(self) -> str:
         cost = _write_cost(self.measure, self.cost, self.delta)
         cost += say("core.receipt_so_far", spent=str(self.spent_as)) if self.spent_as else ""
-        numbers = {"spent": f"{self.spent:.4g}", "limit": f"{self.limit:.4g}", "left": f"{self.remaining:.4g}"}
+        numbers = {
+            "spent": f"{self.spent:.4g}",
+            "limit": f"{self.limit:.4g}",
+            "left": write_left(self.remaining, self.limit, self.measure, self.more),
+        }
         paid = say("core.receipt_paid", cost=cost, account=self.account, **numbers) + describe_as(self.left_as)
         more = "" if self.more is None else say("core.receipt_more", count=f"{self.more:,}")
         others = "".join(f"; {share}" for share in self.payers if share.account != self.account)
@@ -155,9 +166,26 @@ class Receipt:
 
 def _write_share(share: PaidShare | Receipt) -> str:
     """What an account has spent and has left, in its own measure."""
-    left = share.remaining if isinstance(share, Receipt) else share.left
-    numbers = {"spent": f"{share.spent:.4g}", "limit": f"{share.limit:.4g}", "left": f"{left:.4g}"}
+    left, more = (share.remaining, share.more) if isinstance(share, Receipt) else (share.left, None)
+    numbers = {
+        "spent": f"{share.spent:.4g}",
+        "limit": f"{share.limit:.4g}",
+        "left": write_left(left, share.limit, share.measure, more),
+    }
     return say("core.shown_spent_of", measure=share.measure, **numbers) + describe_as(share.left_as)
+
+
+def write_left(left: float, limit: float, measure: str, more: int | None = None, digits: int = 4) -> str:
+    """What is left, for people: 0 where it is too little for the digits of a text and pays for nothing like the last.
+
+    Whoever reads "1 of 1 spent" must not read that something is left. A rho or a squared mu goes with the square of
+    epsilon.
+
+    >>> write_left(6.7e-07, 1.0, "epsilon"), write_left(6.7e-07, 1.0, "epsilon", more=3), write_left(1e-6, 1.0, "rho")
+    ('0', '6.7e-07', '1e-06')
+    """
+    nothing = NOTHING if measure == "epsilon" else NOTHING**2
+    return "0" if left < nothing * limit and not more else f"{left:.{digits}g}"
 
 
 def describe_as(left: Approx | None, lang: Language | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mosha.core.errors import MoshaError
 from mosha.core.language import say
-from mosha.core.release import describe_as
+from mosha.core.release import describe_as, write_left
 from mosha.core.showing import Card
 
 if TYPE_CHECKING:
@@ -58,9 +58,12 @@ class _Ledger(Protocol):
 def describe_left(account: _Account) -> str:
     """What is left of an account, in words; empty where its ledger cannot be read just now."""
     with contextlib.suppress(MoshaError):
-        left = {"left": f"{account.remaining:.4g}", "limit": f"{account.limit:.4g}"}
-        said = say("core.shown_left", measure=account.rule.measure, **left) + describe_as(account.remaining_as)
-        return said + _describe_more(account.more_like_last)
+        more, measure, limit = account.more_like_last, account.rule.measure, account.limit
+        left = write_left(account.remaining, limit, measure, more)
+        said = say("core.shown_left", measure=measure, left=left, limit=f"{limit:.4g}") + describe_as(
+            account.remaining_as
+        )
+        return said + _describe_more(more)
     return ""
 
 
@@ -92,7 +95,8 @@ def make_statement_card(statement: StatementFacts) -> Card:
     """What was promised, what is spent and how many releases there were; the whole of it is `to_html()`."""
     rule, balance = statement.balance.terms.rule, statement.balance
     spent, limit = rule.amount_of(balance.spent, balance.way), rule.amount_limit
-    text = _write_spent(rule.measure, spent, limit, statement.left) + describe_as(statement.left_as)
+    left = write_left(statement.left, limit, rule.measure, statement.more)
+    text = _write_spent(rule.measure, spent, limit, left) + describe_as(statement.left_as)
     text += _describe_more(statement.more)
     facts = [
         (say("core.shown_promise"), str(statement.promise)),
@@ -111,14 +115,15 @@ def make_statement_card(statement: StatementFacts) -> Card:
 
 
 def _gauge(account: _Account, name: str) -> tuple[str, float, str]:
-    spent, limit = account.spent, account.limit
-    text = _write_spent(account.rule.measure, spent, limit, account.remaining)
-    text += describe_as(account.remaining_as) + _describe_more(account.more_like_last)
+    spent, limit, more = account.spent, account.limit, account.more_like_last
+    left = write_left(account.remaining, limit, account.rule.measure, more)
+    text = _write_spent(account.rule.measure, spent, limit, left)
+    text += describe_as(account.remaining_as) + _describe_more(more)
     return name, spent / limit if limit else 1.0, text
 
 
-def _write_spent(measure: str, spent: float, limit: float, left: float) -> str:
-    return say("core.shown_spent_of", measure=measure, spent=f"{spent:.4g}", limit=f"{limit:.4g}", left=f"{left:.4g}")
+def _write_spent(measure: str, spent: float, limit: float, left: str) -> str:
+    return say("core.shown_spent_of", measure=measure, spent=f"{spent:.4g}", limit=f"{limit:.4g}", left=left)
 
 
 def _describe_more(count: int | None) -> str:

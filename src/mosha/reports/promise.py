@@ -6,7 +6,7 @@ import math
 
 from mosha.core.guarantee import Approx, Pure
 from mosha.core.language import Language, say
-from mosha.core.release import describe_as
+from mosha.core.release import describe_as, write_left
 from mosha.ledger.publishing.words import words_in
 from mosha.reports.content import Content
 
@@ -30,6 +30,9 @@ def describe_promise(edition: Content, lang: Language) -> list[str]:
         said.append(say("reports.promised", lang, promise=str(limit)))
     for receipt in edition.receipts:
         paid = {"measure": receipt.measure, "cost": f"{receipt.cost:.4g}", "account": receipt.account}
-        left = {"left": f"{receipt.remaining:.4g}", "limit": f"{receipt.limit:.4g}"}
+        left = {
+            "left": write_left(receipt.remaining, receipt.limit, receipt.measure, receipt.more),
+            "limit": f"{receipt.limit:.4g}",
+        }
         said.append(say("reports.paid", lang, meaning=describe_as(receipt.left_as, lang), **left, **paid))
     return said

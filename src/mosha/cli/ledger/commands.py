@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from mosha.cli.option_groups import spread_options
-from mosha.cli.terminal import Json, console, left_of, write_json
+from mosha.cli.terminal import Json, console, write_json
 from mosha.core.errors import InvalidParameter, LedgerTampered
 from mosha.core.guarantee import Guarantee
 from mosha.core.language import current_language, describe_system_error, say, translate
 from mosha.core.names.deprecation import warn_of_old_name
 from mosha.core.options import RuleName
-from mosha.core.release import describe_as
+from mosha.core.release import describe_as, write_left
 from mosha.core.unit import Client, Edge, Example, Node, Own, Person, Reading, Row, Unit
 
 if TYPE_CHECKING:
@@ -264,7 +264,8 @@ def show_accounts(
         numbers = (
             f"{row['measure']} {row['spent']:.4g}",
             f"{row['limit']:.4g}",
-            f"{left_of(row['remaining'], row['limit']):.4g}{describe_as(account.remaining_as)}",
+            write_left(row["remaining"], row["limit"], row["measure"], row["more_like_last"])
+            + describe_as(account.remaining_as),
             "" if row["more_like_last"] is None else f"{row['more_like_last']:,}",
         )
         table.add_row(row["account"] + _state(row), row["hidden"], str(account.promise), *numbers)

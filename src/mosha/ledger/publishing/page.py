@@ -16,6 +16,7 @@ from mosha._version import __version__
 from mosha.core.event import from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
 from mosha.core.language import say, translate
+from mosha.core.release import write_left
 from mosha.ledger.publishing.words import Words, words_in
 from mosha.ledger.terms.moment import as_text
 from mosha.ledger.terms.policy import epsilon_at
@@ -154,7 +155,8 @@ def _render_spent(statement: StatementFacts, words: Words) -> str:
     said = words.describe_spent(f"{100 * share:.1f}%", rule.measure, f"{amount:.6g}", f"{limit:.6g}")
     filled = f'<span style="width:{100 * share:.2f}%"></span>'
     bar = f'<div class="gauge" role="img" aria-label="{escape(said)}">{filled}</div>'
-    left = words.describe_left(rule.measure, f"{statement.left:.6g}", statement.more, statement.left_as)
+    rest = write_left(statement.left, limit, rule.measure, statement.more, digits=6)
+    left = words.describe_left(rule.measure, rest, statement.more, statement.left_as)
     return _section(words["spent"], f"{bar}<p>{escape(said)}</p><p>{escape(words['left'] + words['colon'] + left)}</p>")
 
 

@@ -16,6 +16,7 @@ from mosha.core.event import Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
 from mosha.core.language import Language, Phrase, current_language, phrase, say, translate
 from mosha.core.number import probability
+from mosha.core.release import write_left
 from mosha.core.showing import Card, Shown, escape_markdown
 from mosha.ledger.checking.replay import Balance
 from mosha.ledger.paying.charge import from_columns
@@ -141,7 +142,8 @@ class Statement(Shown, StatementFacts):
         yield "rule", say("ledger.fact_rule", language, name=rule.name, rule=how, limit=f"{limit:.6g}")
         numbers = {"measure": rule.measure, "spent": f"{spent:.6g}", "limit": f"{limit:.6g}"}
         yield "spent", say("ledger.fact_spent", language, meaning=str(self.spent), **numbers)
-        yield "left", words.describe_left(rule.measure, f"{self.left:.6g}", self.more, self.left_as)
+        left = write_left(self.left, limit, rule.measure, self.more, digits=6)
+        yield "left", words.describe_left(rule.measure, left, self.more, self.left_as)
         if self.today is not None:
             yield "today", say("ledger.fact_today", language, today=str(self.today))
         if terms.disjoint_blocks:
