@@ -76,6 +76,19 @@ def test_one_report_is_short_and_of_the_declared_length(survey: Any, value: Any)
 
 
 @every_survey
+def test_a_survey_is_named_once_and_not_for_every_report(
+    survey: Any, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Naming it for each one took 645 times the CPU of collecting, with 10,000 labels."""
+    monkeypatch.setattr(type(survey), "to_dict", lambda _: pytest.fail("the declaration was written again"))
+    collector = survey.collector()
+    assert collector.add(survey.report(value)) == 1
+    assert collector.add([survey.report(value) for _ in range(3)]) == 3
+    assert collector.add(survey.reports(many(value, 40))) == 40
+    assert collector.accepted == 44
+
+
+@every_survey
 def test_same_randomness_same_report_and_price_before_data(survey: Any, value: Any) -> None:
     measurement = survey.measurement
     assert measurement.unit == Own()
