@@ -91,8 +91,8 @@ def test_an_allocator_that_was_set_up_by_its_owner_is_left_alone() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_a_model_on_another_device_is_told_that_trainings_run_on_the_cpu() -> None:
+def test_a_model_on_a_device_that_is_not_admitted_is_told_what_to_do() -> None:
     with pytest.raises(InvalidParameter) as refusal:
         begun(account(), model=nn.Linear(4, 2, device="meta"))
-    assert refusal.value.code == "learning.cpu_only"
+    assert refusal.value.code == "learning.device_not_admitted"
     assert "CPU" in refusal.value.render("zh")

@@ -36,7 +36,8 @@ def candidate_measurement(plan: TrainingTerms, build: Build, loss: Any, like: tu
         raise InvalidParameter("learning.like_batch", parameter="like", spent="nothing")
     gradients = _build_gradients(plan, build, losses)[0]
     try:
-        probe(gradients.engine, losses, Examples(like).shapes, rows=plan.at_once * plan.rows_of_unit)
+        rows, each = plan.at_once * plan.rows_of_unit, plan.rows_of_unit
+        probe(gradients.engine, losses, Examples(like).shapes, rows=rows, each=each)
     finally:
         gradients.engine.detach()
     shapes = ",".join(f"{name}:{tuple(shape)}" for name, shape in gradients.shapes.items())

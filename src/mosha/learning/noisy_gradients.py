@@ -202,7 +202,7 @@ class Gradients:
         return self.reduce(total), self.reduce(extras) if self.extras else extras
 
     def _add(self, sums: ExactSum, state: State, data: tuple[Examples, Sampler], rng: Rng) -> None:
-        (examples, sampler), coins = data, DropoutCoins(rng)
+        (examples, sampler), coins = data, DropoutCoins(rng, self.engine.device)
         for units in sampler.physical(sampler.draw(state.step, rng)):
             rows, counts = self._fill_up(*self._repeat_views(*examples.positions(units, rng)))
             losses = self._record_fit_rows(examples, rows, counts, coins)
@@ -255,7 +255,7 @@ class Gradients:
         def losses(model: nn.Module) -> Tensor:
             values = self._losses(model, batch)
             values = values if self.plan.views == 1 else values / self.plan.views
-            return values if counts is None else torch.where(counts, values, 0.0)
+            return values if counts is None else torch.where(counts.to(values.device), values, 0.0)
 
         return self.engine.record(losses, rows, each=self.plan.rows_of_unit)
 

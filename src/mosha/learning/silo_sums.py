@@ -69,7 +69,8 @@ class SiloSums:
             check_precision(engine)
             losses = make_losses(loss, None, examples.layout)
             rows = terms.at_once * terms.rows_of_unit
-            probe(engine, losses, examples.shapes, rows=rows, targets=examples.layout.targets)
+            each, targets = terms.rows_of_unit, examples.layout.targets
+            probe(engine, losses, examples.shapes, rows=rows, each=each, targets=targets)
             self._gradients = Gradients(terms, engine, losses, fine=COARSE)
         except BaseException:
             engine.detach()

@@ -24,6 +24,7 @@ from mosha.learning.batches import Sampler
 from mosha.learning.checking.probe import Losses, check_buffers, fit_memory, probe
 from mosha.learning.checking.sizes import find_smaller_size
 from mosha.learning.checkpoint import Checkpoint
+from mosha.learning.gradients.device import check_admitted, device_of, place_rows
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.noisy_gradients import Answer, Gradients, State
@@ -36,7 +37,6 @@ from mosha.learning.weight_average import WeightAverage
 from mosha.noise.gaussian import prepare_draws
 
 __all__ = ["Audit", "Loss", "Step", "Training", "begin", "make_losses"]
-
 
 Loss = Callable[[Any, Any], Tensor]
 """From what the model gives and the target to one number an example."""
@@ -286,11 +286,13 @@ def make_losses(
         raise InvalidParameter("learning.no_target", parameter="target", spent="nothing")
 
     def losses(model: nn.Module, batch: Flat) -> Tensor:
+        batch = place_rows(batch, model)
         call = Call(batch[:-1], {}, batch[-1]) if layout is None else layout.join(batch)
         call = call.change(augment) if augment is not None and model.training else call
-        if autocast is None and not torch.is_autocast_enabled("cpu"):  # a context costs as much as a small layer
+        kind = device_of(model).type
+        if autocast is None and not torch.is_autocast_enabled(kind):  # a context costs as much as a small layer
             return loss(call.ask(model), call.target)
-        with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+        with torch.autocast(kind, dtype=autocast or torch.bfloat16, enabled=autocast is not None):
             return loss(call.ask(model), call.target)
 
     return losses
@@ -313,10 +315,8 @@ def check_optimizer(optimizer: object, engine: Engine) -> None:
 
 
 def check_precision(engine: Engine) -> None:
-    """Parameters in single precision alone, on the CPU: what sums round away is proved for it."""
-    elsewhere = [name for name, p in engine.parameters.items() if p.device.type != "cpu"]
-    if elsewhere:
-        raise InvalidParameter("learning.cpu_only", parameter=elsewhere[0], spent="nothing")
+    """Parameters in single precision alone: what sums round away is proved for it."""
+    check_admitted(engine.device)
     other = [name for name, p in engine.parameters.items() if p.dtype != torch.float32]
     if other:
         raise InvalidParameter("learning.not_single_precision", parameter=other[0], spent="nothing")
@@ -380,7 +380,7 @@ def begin(
         if kept is not None:
             kept.check(plan, key, engine.model, optimizer)
         rows, targets = plan.at_once * plan.rows_of_unit, examples.layout.targets
-        probe(engine, losses, examples.shapes, rows=rows, targets=targets)
+        probe(engine, losses, examples.shapes, rows=rows, each=plan.rows_of_unit, targets=targets)
         gradients = Gradients(plan, engine, losses)
         gradients.smaller = find_smaller_size(plan, engine, losses, examples.shapes(rows), targets=targets)
         team.share_model(engine.model)

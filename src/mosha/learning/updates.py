@@ -36,7 +36,7 @@ class Updates:
         flat, extras = self._read(answer)
         for name, shape in gradients.shapes.items():
             end = start + shape.numel()
-            gradients.engine.parameters[name].grad = flat[start:end].view(shape)
+            gradients.engine.parameters[name].grad = flat[start:end].view(shape).to(gradients.engine.device)
             start = end
         plan, grid = gradients.plan, gradients.grid
         if plan.loss_at_most is None:

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 from mosha.core.errors import DataError
 from mosha.learning.checking.given_answer import answer_as_before, find_answer
+from mosha.learning.gradients.device import device_of, fork_randomness
 from mosha.learning.gradients.engine import Engine
 
 __all__ = ["LEAST", "Losses", "check_rows_apart", "count_tries", "find_bases"]
@@ -199,7 +200,7 @@ def _other_tokens(values: Tensor, chosen: Tensor | slice, most: int) -> Tensor:
     if values.is_floating_point():
         return values
     new = values.clone()
-    new[chosen] = torch.randint(most, new[chosen].shape).to(new.dtype)
+    new[chosen] = torch.randint(most, new[chosen].shape).to(new)
     return new
 
 
@@ -221,7 +222,7 @@ def _all_labels(values: Tensor, chosen: Tensor, classes: int) -> Tensor:
     new = values.clone()
     some = new[chosen]
     labels = (torch.arange(some.numel()) + torch.randint(classes, ())) % classes
-    new[chosen] = labels.view(some.shape).to(new.dtype)
+    new[chosen] = labels.view(some.shape).to(new)
     return new
 
 
@@ -239,7 +240,7 @@ def _losses_of(model: nn.Module, losses: Losses, batch: Batch, change: Change = 
 
 def _try_losses(model: nn.Module, losses: Losses, batch: Batch, change: Change = _as_it_is) -> Tensor:
     """The losses, with the same dropout every time, and with what embeddings give changed."""
-    with torch.no_grad(), torch.random.fork_rng(devices=[]), _change_embeddings(model, change, len(batch[0])):
+    with torch.no_grad(), fork_randomness(device_of(model)), _change_embeddings(model, change, len(batch[0])):
         torch.manual_seed(0)
         return losses(model, batch)
 
@@ -250,9 +251,8 @@ def _change_embeddings(model: nn.Module, change: Change, rows: int) -> Iterator[
 
     def hook(_module: nn.Module, _inputs: object, out: object) -> Any:
         if isinstance(out, Tensor) and out.ndim and out.shape[0] == rows:
-            state = torch.get_rng_state()
-            out = change(out)
-            torch.set_rng_state(state)  # dropout draws what it would have drawn
+            with fork_randomness(out.device):  # dropout draws what it would have drawn
+                out = change(out)
         return out
 
     handles = [module.register_forward_hook(hook) for module in model.modules() if isinstance(module, EMBEDDINGS)]
@@ -281,7 +281,7 @@ def _check_gradients(engine: Engine, losses: Losses, batch: Batch, inputs: int, 
     watched = {*engine._changed, *(m for m in engine.model.modules() if isinstance(m, EMBEDDINGS))}  # noqa: SLF001
     handles = [module.register_forward_hook(hook) for module in watched]
     try:
-        with torch.random.fork_rng(devices=[]):
+        with fork_randomness(engine.device):
             values = losses(engine.model, (*given, *batch[inputs:]))
     finally:
         for handle in handles:
@@ -289,7 +289,7 @@ def _check_gradients(engine: Engine, losses: Losses, batch: Batch, inputs: int, 
     points += [v for v in given if v.is_floating_point()]
     halves = (choices.half, choices.other), (choices.other, choices.half)
     for chosen, others in halves if points and values.requires_grad else ():
-        weighted = (values[chosen] * (1 + torch.rand(len(chosen)))).sum()
+        weighted = (values[chosen] * (1 + torch.rand(len(chosen))).to(values.device)).sum()
         for found in torch.autograd.grad(weighted, points, retain_graph=True, allow_unused=True):
             if found is not None and bool((found[others].abs() > 1e-6 * found[chosen].abs().max()).any()):
                 raise _mixes()

@@ -36,7 +36,7 @@ def check_gradients(engine: Engine, losses: Losses, batch: Batch) -> None:
         return
     total = torch.stack([gradient.norm() for gradient in wanted.values()]).norm()
     for name, gradient in wanted.items():
-        difference = (found.sums.get(name, torch.zeros_like(gradient)).view_as(gradient) - gradient).norm()
+        difference = (found.sums.get(name, torch.zeros(gradient.shape)).view(gradient.shape) - gradient.cpu()).norm()
         if bool(torch.isfinite(total)) and bool(difference > TOLERANCE * gradient.norm() + SMALL * total):
             raise DataError("learning.gradients_differ", parameter=name)
 
@@ -48,6 +48,6 @@ def _plain_gradients(engine: Engine, losses: Losses, batch: Batch, weights: Tens
     names, parameters = zip(*engine.parameters.items(), strict=True)
     if values.shape != weights.shape or not values.requires_grad:
         return {}, values.detach()
-    found = torch.autograd.grad((values * weights).sum(), parameters, allow_unused=True)
+    found = torch.autograd.grad((values * weights.to(values.device)).sum(), parameters, allow_unused=True)
     given = zip(names, parameters, found, strict=True)
     return {n: torch.zeros_like(p) if g is None else g for n, p, g in given}, values.detach()

@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 
 from mosha.core.errors import DataError, InvalidParameter, MoshaError
+from mosha.learning.checking.kernels import check_kernels
 from mosha.learning.checking.mixing import Losses, check_rows_apart
 from mosha.learning.checking.oracle import check_gradients
+from mosha.learning.gradients.device import fork_randomness, hold_kernels
 from mosha.learning.gradients.engine import Engine, check_losses
 from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.physical_batches import MOST_ROWS
@@ -36,11 +38,21 @@ Terms = TypeVar("Terms", bound=TrainingTerms)
 """So many made-up rows."""
 
 
-def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets: int = 1, shown: bool = False) -> None:
+def probe(
+    engine: Engine,
+    losses: Losses,
+    public: Public,
+    *,
+    rows: int,
+    each: int = 1,
+    targets: int = 1,
+    shown: bool = False,
+) -> None:
     """Refuse a model, a loss or a shape of data with which gradients of single examples cannot be had.
 
-    `rows` is how many a physical batch of the plan has, whoever is drawn (`plan.at_once * plan.rows_of_unit`); the last
-    `targets` tensors of a batch are what the loss compares with, `shown` whether the model may see them, too.
+    `rows` is how many a physical batch of the plan has, whoever is drawn (`plan.at_once * plan.rows_of_unit`), `each`
+    of which belong to one unit; the last `targets` tensors of a batch are what the loss compares with, `shown` whether
+    the model may see them, too. Of a device that is not the CPU, the kernels are tried as well (`kernels.py`).
 
     Raises:
         InvalidParameter, DataError: naming the layer or the parameter, or what PyTorch said. Nothing was spent.
@@ -49,6 +61,8 @@ def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets:
     while True:
         try:
             _probe(engine, losses, public, rows, targets, shown=shown)
+            if engine.device.type != "cpu":
+                check_kernels(engine, losses, public(rows), each=each, targets=targets)
         except (RuntimeError, TypeError, IndexError, ValueError, AttributeError, DataError) as error:
             first = first or error
             if not any(engine.widen(layer) for layer in _suspects(engine, error)):
@@ -128,7 +142,7 @@ def _check_used(engine: Engine, seen: set[str]) -> None:
 
 def _records(engine: Engine, losses: Losses, batch: Flat, rows: int) -> set[str]:
     """The parameters that were noted; errors of the user's own code pass, for the batch is public."""
-    with torch.random.fork_rng(devices=[]), engine.tape.record(rows, 1):
+    with fork_randomness(engine.device), hold_kernels(engine.device), engine.tape.record(rows, 1):
         values = losses(engine.model, batch)
         check_losses(values, rows)
         values.sum().backward()  # type: ignore[no-untyped-call]
@@ -164,6 +178,6 @@ def _bytes_kept(engine: Engine, losses: Losses, batch: Flat) -> int:
         kept[storage.data_ptr()] = storage.nbytes()
         return values
 
-    with torch.random.fork_rng(devices=[]), torch.autograd.graph.saved_tensors_hooks(note, lambda values: values):
+    with fork_randomness(engine.device), torch.autograd.graph.saved_tensors_hooks(note, lambda values: values):
         losses(engine.model, batch)
     return sum(kept.values())

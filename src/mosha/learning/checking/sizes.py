@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mosha.learning.checking.mixing import LEAST, Losses, check_rows_apart, count_tries, find_bases
+from mosha.learning.gradients.device import fork_randomness
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.physical_batches import choose_smaller_size
 from mosha.learning.reading.layout import Flat
 from mosha.learning.terms import TrainingTerms
 
-__all__ = ["SmallerSize", "find_smaller_size"]
+__all__ = ["Computation", "SmallerSize", "compute_one", "find_smaller_size"]
 
 WORTH_IT = 100
 """Steps from which on a look at a second size costs less than the rows that it saves: assumed."""
@@ -68,7 +69,7 @@ def find_smaller_size(
     training, kept = {module: module.training for module in engine.model.modules()}, ModelBuffers(engine.model)
     most, engine.tape.most = engine.tape.most, plan.at_once
     try:
-        with torch.random.fork_rng(devices=[]):
+        with fork_randomness(engine.device):
             few = tuple(values[: size * plan.rows_of_unit] for values in public)
             engine.model.eval()  # no dropout, so that both sizes compute the same
             alike = _are_alike(engine, losses, public, few, plan.rows_of_unit, targets)
@@ -90,14 +91,16 @@ def _are_alike(engine: Engine, losses: Losses, public: Flat, few: Flat, each: in
     batch = next(find_bases(engine.model, losses, public, inputs))[0]  # tokens and labels differ, where they may
     rows, units = len(few[0]), len(few[0]) // each
     for unit in (0, units - 1):
-        all_rows = _compute(engine, losses, batch, unit, each)
-        first_rows = _compute(engine, losses, tuple(values[:rows] for values in batch), unit, each)
+        all_rows = compute_one(engine, losses, batch, unit, each)
+        first_rows = compute_one(engine, losses, tuple(values[:rows] for values in batch), unit, each)
         if not _is_beginning(first_rows, all_rows, rows / len(batch[0])):
             return False
     return True
 
 
-def _compute(engine: Engine, losses: Losses, batch: Flat, unit: int, each: int) -> Computation:
+def compute_one(engine: Engine, losses: Losses, batch: Flat, unit: int, each: int) -> Computation:
+    """One batch, of which this unit alone counts."""
+
     def single_out(norms: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.arange(norms.shape[1]) == unit, np.float64)
 

@@ -32,6 +32,7 @@ from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
 from mosha.learning.checking.probe import Losses, check_buffers, fit_memory, probe
 from mosha.learning.dropout_randomness import DropoutCoins
+from mosha.learning.gradients.device import place_rows
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Gradients
@@ -87,6 +88,11 @@ class PrivateOptimizer(torch.optim.Optimizer):
         """Refused: what is trained was settled when it was paid."""
         del param_group
         raise InvalidParameter("learning.groups_settled")
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self._gradients.engine.device
 
     def __repr__(self) -> str:
         return f"PrivateOptimizer({self.optimizer!r})"
@@ -199,7 +205,7 @@ class PrivateLoader:
         rng, before = secure(), self._optimizer.run.remaining
         pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng)))
         self.taken += 1
-        mine, coins = self.taken, DropoutCoins(rng)
+        mine, coins = self.taken, DropoutCoins(rng, self._optimizer.device)
         self._optimizer.discard()
         read = self._pieces.read([np.resize(units, self._plan.at_once) for units in pieces])
         for number, units in enumerate(pieces, start=1):
@@ -300,6 +306,7 @@ def private(
         make_losses(loss or _not_called)  # refuses one that averages
 
         def ask(model: nn.Module, flat: Flat) -> Call:
+            flat = place_rows(flat, model)
             call = layout.join(flat)
             found = call.ask(model) if forward is None else forward(model, layout.restore(flat))
             return Call((found,), {}, call.target)
@@ -333,7 +340,8 @@ def _row_by_row(ask: Ask) -> Losses:
         flat = [v.reshape(rows, -1).float() for v in given if v.ndim and v.shape[0] == rows]
         if not flat:
             raise InvalidParameter("learning.no_output_a_row", spent="nothing")
-        return torch.stack([(v * torch.linspace(1, 2, v.shape[1])).sum(dim=1) for v in flat]).sum(dim=0)
+        weighted = [v * torch.linspace(1, 2, v.shape[1], device=v.device) for v in flat]
+        return torch.stack([v.sum(dim=1) for v in weighted]).sum(dim=0)
 
     return losses
 

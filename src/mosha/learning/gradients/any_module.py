@@ -26,6 +26,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 
 from mosha.core.errors import DataError
 from mosha.learning.gradients.dense import Forward, affine
+from mosha.learning.gradients.device import fork_randomness
 from mosha.learning.gradients.recording import makes_weights
 from mosha.learning.gradients.tape import Context, Note, Tape
 
@@ -177,12 +178,12 @@ class AnyForward:
         if leaf and weight is not None and weight.ndim == 2 and set(self._own) <= {"weight", "bias"}:
             ways.append(self._product)
         tape, public = self._tape, tree_map(lambda v: v.detach() if isinstance(v, Tensor) else v, given)
-        before = tape.records, torch.get_rng_state()
+        before = tape.records
         try:
-            return next((way for way in ways if self._is_right(way, public)), self._map)
+            with fork_randomness(x.device):
+                return next((way for way in ways if self._is_right(way, public)), self._map)
         finally:
-            tape.records, tape.recording = before[0], True
-            torch.set_rng_state(before[1])
+            tape.records, tape.recording = before, True
 
     def _is_right(self, way: Callable[[Given], object], given: Given) -> bool:
         """Whether outputs and gradients of own parameters by this way are those of rows that pass alone, one by one."""

@@ -152,7 +152,7 @@ class Convolved:
         return between_windows(x, kernel, how.stride, how.padding, how.dilation), between_places(g)
 
     def _of_formed(self, rows: slice) -> Squares:
-        length = self._length(self._x[rows], self._g[rows]).numpy()
+        length = self._length(self._x[rows], self._g[rows]).cpu().numpy()
         found: Squares = np.maximum(row_norms_squared(self._form_gradients(rows)), CANCELLATION * np.square(length))
         return found
 
@@ -160,7 +160,7 @@ class Convolved:
         """The sum over positions of the norms of a unit's terms, each the window of a position times its gradient."""
         how, groups = self._how, self._how.groups
         of_x, of_g = (v.double().square().view(len(v), groups, -1, *v.shape[2:]).sum(dim=2) for v in (x, g))
-        ones = torch.ones(groups, 1, *self._weight.shape[2:], dtype=torch.float64)
+        ones = of_x.new_ones(groups, 1, *self._weight.shape[2:])
         zeros = [0] * len(how.stride)
         windows = torch.convolution(of_x, ones, None, how.stride, how.padding, how.dilation, False, zeros, groups)
         terms = windows.mul_(of_g).sum(dim=1).clamp_min(0).sqrt()

@@ -35,13 +35,13 @@ class Tokens:
 
     def squared_norms(self) -> Squares:
         if self.tokens.shape[1] > LONGEST_GRAM:
-            return self._by_sorting().numpy()
+            return self._by_sorting().cpu().numpy()
         found = self._by_pairs(self.g, self.tokens)
         positions, width = self.g.shape[1:]
         small = found * 2.0**-14 < VANISHING * positions**2 * width
         if bool(small.any()):
             found[small] = self._by_pairs(self.g[small].double(), self.tokens[small])
-        return found.numpy()
+        return found.cpu().numpy()
 
     @staticmethod
     def _by_pairs(g: Tensor, tokens: Tensor) -> Tensor:
@@ -53,19 +53,22 @@ class Tokens:
 
     def _by_sorting(self) -> Tensor:
         units, width = self.tokens.shape[0], self.g.shape[2]
-        keys = (torch.arange(units).unsqueeze(1) * self.rows + self.tokens).flatten()
+        keys = self._places().flatten()
         found, place = torch.unique(keys, return_inverse=True)
-        sums = torch.zeros(len(found), width).index_add_(0, place, self.g.reshape(-1, width))
-        own = torch.from_numpy(row_norms_squared(sums))
-        squares = torch.zeros(units, dtype=torch.float64).index_add_(0, found // self.rows, own)
+        sums = self.g.new_zeros(len(found), width).index_add_(0, place, self.g.reshape(-1, width))
+        own = torch.from_numpy(row_norms_squared(sums)).to(self.g.device)
+        squares = own.new_zeros(units).index_add_(0, found // self.rows, own)
         length = torch.linalg.vector_norm(self.g, dim=2).double().sum(dim=1)
         return torch.maximum(squares, length.square() * CANCELLATION)
 
     def per_unit(self) -> Tensor:
         units, width = self.tokens.shape[0], self.g.shape[2]
-        places = torch.arange(units).unsqueeze(1) * self.rows + self.tokens
-        whole = torch.zeros(units * self.rows, width).index_add_(0, places.flatten(), self.g.reshape(-1, width))
-        return whole.view(units, self.rows, width)
+        whole = self.g.new_zeros(units * self.rows, width)
+        return whole.index_add_(0, self._places().flatten(), self.g.reshape(-1, width)).view(units, self.rows, width)
+
+    def _places(self) -> Tensor:
+        """Where the tokens of each unit stand, were the tables of all units one below the other."""
+        return torch.arange(len(self.tokens), device=self.tokens.device).unsqueeze(1) * self.rows + self.tokens
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
         g = self.g * weights.view(-1, 1, 1)

@@ -23,6 +23,7 @@ from mosha.learning.gradients.any_module import AnyForward
 from mosha.learning.gradients.attention import attention_forward, is_plain_attention
 from mosha.learning.gradients.convolution import convolution_forward
 from mosha.learning.gradients.dense import dense_forward
+from mosha.learning.gradients.device import compute_exactly, find_device, hold_kernels
 from mosha.learning.gradients.embedding import bag_forward, embedding_forward
 from mosha.learning.gradients.normalization import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.gradients.norms import RowNorms
@@ -94,6 +95,7 @@ class Engine:
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not self.parameters:
             raise InvalidParameter("learning.nothing_to_train", parameter="model", spent="nothing")
+        self.device = find_device(self.parameters.values())
         self.tape = Tape(memory, {id(p): name for name, p in self.parameters.items()})
         self._number = {name: i for i, name in enumerate(self.parameters)}
         self._identities = _list_identities(model)
@@ -163,7 +165,7 @@ class Engine:
         """Forward and backward pass of one physical batch, noted; returns its losses."""
         for parameter in self.parameters.values():
             parameter.grad = None  # what stands there is older; what appears there now was not clipped
-        with self.tape.record(rows, each):
+        with hold_kernels(self.device), self.tape.record(rows, each):
             values = losses(self.model)
             check_losses(values, rows)
             values.sum().backward()  # type: ignore[no-untyped-call]
@@ -175,7 +177,7 @@ class Engine:
     ) -> Batch:
         """What the tape holds after a backward pass, clipped and summed; gradients count `scale` times."""
         self._check_outside()
-        with torch.no_grad():
+        with torch.no_grad(), hold_kernels(self.device), compute_exactly():
             records, self.tape.records = _merge_records(self.tape.records), {}
             if losses is None:
                 losses = torch.zeros(self.tape.units * self.tape.each)
@@ -193,15 +195,15 @@ class Engine:
         total = squares.sum(axis=0)
         lost = ~np.isfinite(total)
         if lost.any():
-            records = {key: record.without(torch.from_numpy(lost)) for key, record in records.items()}
+            records = {key: record.without(torch.from_numpy(lost).to(self.device)) for key, record in records.items()}
             squares[:, lost], total[lost] = 0.0, 0.0
-        weights = torch.from_numpy(rule(np.sqrt(squares)).astype(np.float32))
+        weights = torch.from_numpy(rule(np.sqrt(squares)).astype(np.float32)).to(self.device)
         sums: dict[str, Tensor] = {}
         land = into or self._keeping(sums)
         for key in list(records):
             record = records.pop(key)  # what was noted is needed no more
             own = weights if weights.ndim == 1 else weights[self._number[key.name]]
-            land(key.name, *self._span(key), partial(record.weighted_sum, own))
+            land(key.name, *self._span(key), partial(_write_sum, record, own))
             del record
         return Batch(sums, torch.from_numpy(np.sqrt(total)), losses)  # norms of what was noted
 
@@ -226,6 +228,16 @@ class Engine:
             write(whole.view(-1)[place : place + entries])
 
         return land
+
+
+def _write_sum(record: Record, weights: Tensor, out: Tensor) -> None:
+    """The weighted sum, computed where the gradients are, and written where it belongs."""
+    if weights.device == out.device:
+        record.weighted_sum(weights, out)
+        return
+    found = torch.empty(len(out), device=weights.device)
+    record.weighted_sum(weights, found)
+    out.copy_(found)
 
 
 def _list_identities(model: nn.Module) -> list[int]:

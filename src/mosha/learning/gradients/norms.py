@@ -50,11 +50,11 @@ def row_norms_squared(values: Tensor) -> Squares:
             cut = width - width % LONGEST_SUM  # the first part divides into pieces of LONGEST_SUM
             return row_norms_squared(flat[:, :cut]) + row_norms_squared(flat[:, cut:])
         flat = flat.reshape(values.shape[0], pieces, width // pieces)
-    norms = torch.linalg.vector_norm(flat, dim=-1).numpy().astype(np.float64)
+    norms = torch.linalg.vector_norm(flat, dim=-1).cpu().numpy().astype(np.float64)
     if norms.size and not norms.min() >= SMALLEST:  # also where one is not a number
         small = norms < SMALLEST
         rows = torch.from_numpy(small if small.ndim == 1 else small.any(axis=1))
-        norms[rows.numpy()] = torch.linalg.vector_norm(flat[rows].double(), dim=-1).numpy()
+        norms[rows.numpy()] = torch.linalg.vector_norm(flat[rows].double(), dim=-1).cpu().numpy()
     norms *= norms
     return norms if norms.ndim == 1 else np.asarray(norms.sum(axis=1))
 
@@ -91,7 +91,7 @@ def _row_norms_squared(matrices: list[Tensor]) -> list[Squares]:
     if max(values.shape[1] for values in matrices) <= LONGEST_SUM:
         norms = np.empty((len(matrices), len(matrices[0])))
         for found, values in zip(norms, matrices, strict=True):
-            found[:] = torch.linalg.vector_norm(values, dim=-1).numpy()
+            found[:] = torch.linalg.vector_norm(values, dim=-1).cpu().numpy()
         if norms.size and norms.min() >= SMALLEST:
             norms *= norms
             return list(norms)
@@ -136,7 +136,7 @@ def gram_norms_squared(
     if bool(small.any()):
         wide = (v[small].double() if v.is_floating_point() else v[small] for v in seen)
         found[small] = _from_grams(*grams(*wide), inputs, outputs)[0]
-    return found.numpy()
+    return found.cpu().numpy()
 
 
 def _from_grams(between_a: Tensor, between_g: Tensor, inputs: int, outputs: int) -> tuple[Tensor, Tensor]:

@@ -33,12 +33,13 @@ class _LSTM(torch.autograd.Function):
         note: Note,
     ) -> tuple[Tensor, Tensor, Tensor]:
         (steps, rows, _), size = x.shape, onto.shape[1]
-        twice = torch.ones(4 * size)
+        where = x.device
+        twice = torch.ones(4 * size, device=where)
         twice[2 * size : 3 * size] = 2.0
         gates = functional.linear(x, into * twice.unsqueeze(1), None if bias is None else bias * twice)
         recurrent = (onto * twice.unsqueeze(1)).t().contiguous()
-        hidden = torch.empty(steps + 1, rows, size)
-        cells, squashed = torch.empty(steps + 1, rows, size), torch.empty(steps, rows, size)
+        hidden = torch.empty(steps + 1, rows, size, device=where)
+        cells, squashed = torch.empty_like(hidden), torch.empty(steps, rows, size, device=where)
         hidden[0], cells[0] = first
         for t in range(steps):
             s = torch.addmm(gates[t], hidden[t], recurrent, out=gates[t]).sigmoid_()
@@ -94,7 +95,8 @@ class _GRU(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         (steps, rows, _), size = x.shape, onto.shape[1]
         gates = functional.linear(x, into, biased)
-        hidden, recurrent = torch.empty(steps + 1, rows, size), torch.empty(steps, rows, size)
+        hidden = torch.empty(steps + 1, rows, size, device=x.device)
+        recurrent = torch.empty(steps, rows, size, device=x.device)
         hidden[0] = first
         for t in range(steps):
             again = functional.linear(hidden[t], onto, biased_again)
@@ -207,11 +209,12 @@ def _run(layer: nn.RNNBase, name: str, tape: Tape, x: Any, first: Any, direction
     tape.rows_of(name, x.transpose(0, 1))
     ways = ("", "_reverse") if layer.bidirectional else ("",)
     ends: list[list[Tensor]] = [[] for _ in range(states)]
+    zeros = torch.zeros(x.shape[1], layer.hidden_size, device=x.device)
     for depth in range(layer.num_layers):
         outputs = []
         for way in ways:
             place = len(ends[0])
-            begin = [s[place] for s in first] if first else [torch.zeros(x.shape[1], layer.hidden_size)] * states
+            begin = [s[place] for s in first] if first else [zeros] * states
             back = way == "_reverse"
             out, last = direction(x.flip(0) if back else x, f"_l{depth}{way}", tuple(begin))
             outputs.append(out.flip(0) if back else out)

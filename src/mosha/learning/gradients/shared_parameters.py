@@ -46,7 +46,7 @@ class Tied:
     def of(cls, tokens: list[Tokens], sequences: list[Sequence]) -> Tied:
         g = _join_positions([r.g for r in sequences])
         a = _join_positions([*(r.g for r in tokens), *(r.a for r in sequences)])
-        return cls(_join_positions([r.tokens for r in tokens] or [torch.empty(len(g), 0, dtype=torch.long)]), a, g)
+        return cls(_join_positions([r.tokens for r in tokens] or [g.new_empty(len(g), 0, dtype=torch.long)]), a, g)
 
     @property
     def is_smaller(self) -> bool:
