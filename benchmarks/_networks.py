@@ -131,7 +131,53 @@ def vision_transformer() -> tuple[Any, ...]:
     return nn.Sequential(Patches(192, 4, 64), body, First(), nn.Linear(192, 10)), torch.randn(32, 3, 32, 32)
 
 
+class Rotating(nn.Module):
+    """Causal attention with rotary positions and fewer heads of keys than of queries, as Llama has it."""
+
+    def __init__(self, width: Any, heads: Any, shared: Any, length: Any) -> None:
+        super().__init__()
+        self.heads, self.shared, each = heads, shared, width // heads
+        self.query, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.key, self.value = (nn.Linear(width, shared * each, bias=False) for _ in range(2))
+        angles = torch.outer(torch.arange(length), 10_000 ** -(torch.arange(0, each, 2) / each)).repeat(1, 2)
+        self.register_buffer("cosines", angles.cos())
+        self.register_buffer("sines", angles.sin())
+
+    def turn(self, x: Any) -> Any:
+        first, second = x.chunk(2, dim=-1)
+        return x * self.cosines + torch.cat([-second, first], dim=-1) * self.sines
+
+    def forward(self, x: Any) -> Any:
+        rows, length, width = x.shape
+        q = self.query(x).view(rows, length, self.heads, -1).transpose(1, 2)
+        k, v = (layer(x).view(rows, length, self.shared, -1).transpose(1, 2) for layer in (self.key, self.value))
+        k, v = (part.repeat_interleave(self.heads // self.shared, dim=1) for part in (self.turn(k), v))
+        mixed = functional.scaled_dot_product_attention(self.turn(q), k, v, is_causal=True)
+        return self.out(mixed.transpose(1, 2).reshape(rows, length, width))
+
+
+class LlamaLayer(nn.Module):
+    def __init__(self, width: Any, inner: Any, length: Any) -> None:
+        super().__init__()
+        self.before, self.between = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.attention = Rotating(width, 8, 2, length)
+        self.gate, self.up = (nn.Linear(width, inner, bias=False) for _ in range(2))
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.attention(self.before(x))
+        h = self.between(x)
+        return x + self.down(functional.silu(self.gate(h)) * self.up(h))
+
+
+def llama() -> tuple[Any, ...]:
+    layers = [LlamaLayer(256, 688, 64) for _ in range(4)]
+    model = nn.Sequential(nn.Embedding(5_000, 256), *layers, nn.RMSNorm(256), Mean(), nn.Linear(256, 10, bias=False))
+    return model, torch.randint(0, 5_000, (16, 64))
+
+
 NETWORKS = {
+    "Llama": llama,
     "BiLSTM": both_directions,
     "tabular": tabular,
     "ViT-tiny": vision_transformer,

@@ -19,8 +19,8 @@ from benchmarks._rows import Row
 
 SOURCE = (Path(__file__).parent / "_networks.py").read_text()
 BARS = {("MLP", 256): 1.5, ("CNN", 256): 1.15, ("CNN", 32): 1.3, ("ResNet-18", 32): 1.35, ("BiLSTM", 64): 1.6}
-BARS |= {("tabular", 512): 1.4, ("ViT-tiny", 32): 1.6}
-STEPS = {"MLP": 40, "CNN": 30, "ResNet-18": 4, "BiLSTM": 12, "tabular": 40, "ViT-tiny": 6}
+BARS |= {("tabular", 512): 1.4, ("ViT-tiny", 32): 1.6, ("Llama", 16): 1.5}
+STEPS = {"MLP": 40, "CNN": 30, "ResNet-18": 4, "BiLSTM": 12, "tabular": 40, "ViT-tiny": 6, "Llama": 8}
 MODES = ("hooks", "ghost")
 
 SHARED = """
