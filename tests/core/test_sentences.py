@@ -14,7 +14,7 @@ import mosha
 from mosha.core import language
 from mosha.core.errors import InvalidParameter, StepFailed
 from mosha.core.language import LANGUAGES, is_code, phrase, say, templates
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.options import choose
 
 SOURCE = Path(mosha.__file__).parent

@@ -15,10 +15,10 @@ from mosha.connect.engines.postgresql import PostgreSQL
 from mosha.connect.engines.source import ServerTable
 from mosha.core.event import from_dict
 from mosha.core.events import Laplace
+from mosha.core.fingerprint import describe_fields, is_storing, write_as_stored
 from mosha.core.fingerprint import fingerprint as fingerprint_of_statistic
 from mosha.core.fingerprint import fingerprint_plan as fingerprint_of_plan
 from mosha.core.fingerprint import fingerprint_synthesis as fingerprint_of_synthesis
-from mosha.core.names.deprecation import describe_fields, is_storing, write_as_stored
 from mosha.core.unit import Unit
 from mosha.ledger.terms.policy import Policy
 

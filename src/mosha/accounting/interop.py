@@ -33,7 +33,7 @@ from mosha.core.events import (
     ZeroConcentrated,
 )
 from mosha.core.language import phrase
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.names.extras import load_guest
 from mosha.core.number import non_negative, positive, positive_integer, real
 from mosha.core.unit import Neighbors

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event, check_fields
-from mosha.core.names.deprecation import renamed_argument, renamed_attribute, stored_as, write_fields
+from mosha.core.fingerprint import stored_as, write_fields
+from mosha.core.names.calls import renamed_argument
+from mosha.core.names.deprecation import renamed_attribute
 from mosha.core.number import positive, positive_integer, probability, real, strict_probability
 from mosha.core.options import RunsName
 from mosha.core.unit import Neighbors

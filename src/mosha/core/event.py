@@ -22,7 +22,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.names.deprecation import name_as_stored, renamed_argument, renamed_method
+from mosha.core.fingerprint import WrittenWhole, name_as_stored
+from mosha.core.names.calls import renamed_argument
+from mosha.core.names.deprecation import renamed_method
 from mosha.core.number import positive_integer
 from mosha.core.unit import Neighbors
 
@@ -32,7 +34,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Event:
+class Event(WrittenWhole):
     """The root of all events. A subclass is a frozen dataclass of public numbers and other events.
 
     >>> from mosha.core.events import Gaussian

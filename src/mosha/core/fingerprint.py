@@ -7,7 +7,9 @@ Guarantee:
     `public_parts`: a table enters by its public name, and all frames have the same one, because a frame has no name and
     a retry in another process must find its answer again.
 
-Each kind of question is hashed as it was on its first day: whoever paid under a key before finds the same answer.
+Each kind of question is hashed as it was on its first day: whoever paid under a key, or began a stream, before
+something was renamed finds the same book and the same fingerprint afterwards. A class says what it was called first as
+`stored_as`, a field as `field(metadata=stored_as(...))`.
 """
 
 from __future__ import annotations
@@ -15,18 +17,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from contextvars import ContextVar
+from dataclasses import Field, fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from mosha.core.event import Event
-from mosha.core.names.deprecation import name_as_stored, write_as_stored
-from mosha.core.unit import Unit
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-__all__ = ["Description", "HasPublicParts", "describe", "fingerprint", "fingerprint_plan", "fingerprint_synthesis"]
+__all__ = [
+    "Description", "HasPublicParts", "WrittenWhole", "describe", "describe_fields", "fingerprint", "fingerprint_plan",
+    "fingerprint_synthesis", "is_storing", "name_as_stored", "stored_as", "write_as_stored", "write_fields",
+]  # fmt: skip
 
 Description = str | bool | list["Description"]
 
@@ -60,6 +65,10 @@ class HasPublicParts(Protocol):
 
     def public_parts(self) -> Iterable[Description]:
         """All that tells it from others, as nested lists of text and truth values (`describe`)."""
+
+
+class WrittenWhole:
+    """What a fingerprint of synthetic tables writes by its `repr`, not field by field."""
 
 
 def describe(value: object) -> Description:
@@ -115,7 +124,7 @@ def _write_description(value: object) -> str:
     return json.dumps(describe(value))
 
 
-def fingerprint(statistic: object, unit: Unit | str, *parameters: object) -> str:
+def fingerprint(statistic: object, unit: object, *parameters: object) -> str:
     """A hash of texts: what the question of any other measurement is known by.
 
     Public things alone go in. A statistic without a text of its own is known by the name of its class.
@@ -146,6 +155,53 @@ def _describe_synthesis(value: object) -> object:
     if isinstance(value, HasShape) and value.shape:
         return ["array", value.shape, value.tolist()]
     kind = getattr(type(value), "stored_as", type(value).__name__)
-    if is_dataclass(value) and not isinstance(value, type | Event):
+    if is_dataclass(value) and not isinstance(value, type | WrittenWhole):
         return [kind, *([name_as_stored(f), _describe_synthesis(getattr(value, f.name))] for f in fields(value))]
     return [kind, write_as_stored(value)]
+
+
+_AS_STORED: ContextVar[bool] = ContextVar("_AS_STORED", default=False)
+
+
+def write_as_stored(value: object) -> str:
+    """The `repr` of a value as fingerprints have it: classes and fields under the names they had first.
+
+    >>> from mosha.core.unit import Reading
+    >>> write_as_stored(Reading())
+    "Event(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>)"
+    """
+    token = _AS_STORED.set(True)
+    try:
+        return repr(value)
+    finally:
+        _AS_STORED.reset(token)
+
+
+def is_storing() -> bool:
+    """Whether a `repr` is being written for a fingerprint."""
+    return _AS_STORED.get()
+
+
+def stored_as(name: str) -> dict[str, str]:
+    """The metadata of a field that books and fingerprints call `name`."""
+    return {"stored_as": name}
+
+
+def name_as_stored(field: Field[Any]) -> str:
+    """What books and fingerprints call this field."""
+    return str(field.metadata.get("stored_as", field.name))
+
+
+def describe_fields(described: Iterable[Field[Any]], of: object) -> str:
+    """The arguments of a `repr`: these fields of a value, by name."""
+    name = name_as_stored if is_storing() else _name
+    return ", ".join(f"{name(field)}={getattr(of, field.name)!r}" for field in described)
+
+
+def write_fields(value: DataclassInstance) -> str:
+    """The `repr` of a dataclass with a renamed field: `__repr__ = write_fields`."""
+    return f"{type(value).__qualname__}({describe_fields((f for f in fields(value) if f.repr), value)})"
+
+
+def _name(field: Field[Any]) -> str:
+    return field.name

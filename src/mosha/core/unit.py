@@ -25,16 +25,10 @@ from enum import StrEnum, nonmember
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.fingerprint import describe_fields, is_storing, name_as_stored, stored_as
 from mosha.core.language import Language, Phrase, phrase, say
-from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import (
-    describe_fields,
-    is_storing,
-    name_as_stored,
-    renamed_argument,
-    renamed_attribute,
-    stored_as,
-)
+from mosha.core.names.calls import explain_wrong_calls, renamed_argument
+from mosha.core.names.deprecation import renamed_attribute
 from mosha.core.number import positive, positive_integer
 
 __all__ = [

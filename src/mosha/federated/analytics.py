@@ -16,7 +16,7 @@ from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, MissingExtra
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.number import non_negative, positive
 from mosha.federated.federation import Ask, Block
 from mosha.federated.plans.plan import check_count

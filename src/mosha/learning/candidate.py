@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.fingerprint import write_as_stored
 from mosha.core.measurement import Measurement
-from mosha.core.names.deprecation import write_as_stored
 from mosha.core.randomness import Rng
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, MoshaError, StateRefused
-from mosha.core.names.deprecation import write_as_stored
+from mosha.core.fingerprint import write_as_stored
 from mosha.core.number import positive_integer
 from mosha.files.packing import Kind, pack
 from mosha.files.sealed import check_secret

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, RunClosed
+from mosha.core.fingerprint import write_as_stored
 from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.names.deprecation import write_as_stored
 from mosha.core.options import ClippingName
 from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler

@@ -10,7 +10,8 @@ from typing import ClassVar, Self
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.events import Gaussian
-from mosha.core.names.deprecation import renamed_argument, warn_of_old_name
+from mosha.core.names.calls import renamed_argument
+from mosha.core.names.deprecation import warn_of_old_name
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.options import ClippingName, SamplingName, choose
 from mosha.core.unit import Example, Neighbors, Person, Unit

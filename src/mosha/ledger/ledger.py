@@ -11,8 +11,7 @@ from typing import Self, Unpack
 
 from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.guarantee import Guarantee
-from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import explain_wrong_calls, renamed_argument
 from mosha.core.number import positive
 from mosha.core.options import RuleName
 from mosha.core.showing import Shown

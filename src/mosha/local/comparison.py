@@ -12,7 +12,7 @@ import numpy as np
 from mosha.accounting.measures import blanket, shuffle
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import Language, current_language, phrase, say, translate
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.local.protocols.choice import best
 from mosha.local.protocols.k_ary import KAry

@@ -11,8 +11,8 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.language import Language, say
 from mosha.core.measurement import Measurement
-from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import renamed_argument, warn_of_old_name
+from mosha.core.names.calls import explain_wrong_calls, renamed_argument
+from mosha.core.names.deprecation import warn_of_old_name
 from mosha.core.number import positive, positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Own

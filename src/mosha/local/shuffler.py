@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Shuffled
-from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import explain_wrong_calls, renamed_argument
 from mosha.core.number import positive_integer
 from mosha.local.protocols.k_ary import KAry
 from mosha.local.repeated import Repeated

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.fingerprint import write_as_stored
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import write_as_stored
 from mosha.core.number import positive, positive_integer
 from mosha.core.options import LossName
 from mosha.core.randomness import Rng

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.account import Account
+from mosha.core.fingerprint import write_as_stored
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import write_as_stored
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.exact.grid import clamp_steps

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Pure
+from mosha.core.fingerprint import write_as_stored
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import write_as_stored
 from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit

@@ -27,7 +27,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 

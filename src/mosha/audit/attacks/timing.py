@@ -21,7 +21,7 @@ from mosha.audit.reporting.report import Report
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
 from mosha.core.measurement import Measurement
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.number import non_negative, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 

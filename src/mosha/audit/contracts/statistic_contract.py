@@ -14,7 +14,7 @@ import numpy as np
 from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.contracts.contract import Check, Contract
 from mosha.core.errors import InvalidParameter
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.core.unit import Unit
 
 __all__ = ["statistic_contract"]

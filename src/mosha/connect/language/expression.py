@@ -20,8 +20,7 @@ from mosha.connect.language.limits import MOST_PARTS, check_call, check_grid
 from mosha.connect.language.operator import Operator
 from mosha.connect.language.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter
-from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import explain_wrong_calls, renamed_argument
 from mosha.core.options import DateUnit
 
 __all__ = [

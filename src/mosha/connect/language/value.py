@@ -14,7 +14,8 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Expression, as_expression, grid, lit
 from mosha.connect.language.schema import Schema
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.names.deprecation import renamed_argument, stored_as, write_fields
+from mosha.core.fingerprint import stored_as, write_fields
+from mosha.core.names.calls import renamed_argument
 
 __all__ = ["Clamped", "Persons", "Product", "Rows", "Value"]
 

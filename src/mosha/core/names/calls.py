@@ -1,4 +1,4 @@
-"""Wrong calls: an argument too many, missing or unknown gets a sentence that says what to write.
+"""Calls with other arguments than a function has: an old name works and warns, what is wrong gets a sentence.
 
 Python's own complaint (`release() takes 1 positional argument but 2 were given`) does not name what was meant. The
 arguments of a call that does not fit are never read, so no text depends on them: only their names and their number do.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
-from mosha.core.errors import WrongCall
+from mosha.core.errors import InvalidParameter, WrongCall
+from mosha.core.names.deprecation import warn_of_old_name
 
-__all__ = ["explain_wrong_calls"]
+__all__ = ["explain_wrong_calls", "renamed_argument"]
 
 Callable_ = TypeVar("Callable_", bound=Callable[..., Any])
 
@@ -162,3 +163,41 @@ def _find_missing(
 
 def _write(in_order: list[str], by_name: list[str]) -> str:
     return ", ".join([*in_order, *(f"{name}=..." for name in by_name)])
+
+
+def renamed_argument(**renamed: str) -> Callable[[Callable_], Callable_]:
+    """A function or class that still takes arguments by their old names (`old="new"`), with a DeprecationWarning.
+
+    >>> @renamed_argument(low="lowest")
+    ... def first(*, lowest):
+    ...     return lowest
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     first(low=3)
+    3
+    >>> seen[0].category.__name__
+    'DeprecationWarning'
+    """
+
+    def wrap(wrapped: Callable_) -> Callable_:
+        if isinstance(wrapped, type):
+            wrapped.__init__ = _take_old_names(wrapped.__init__, wrapped.__name__, renamed)  # type: ignore[misc]
+            return wrapped
+        return _take_old_names(wrapped, getattr(wrapped, "__name__", "function"), renamed)  # type: ignore[return-value]
+
+    return wrap
+
+
+def _take_old_names(function: Callable[..., object], name: str, renamed: dict[str, str]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*positional: object, **named: object) -> object:
+        for old, new in renamed.items():
+            if old in named:
+                if new in named:
+                    raise InvalidParameter("core.both_names", parameter=new, old=old)
+                warn_of_old_name(f"the argument {old!r} of {name}", repr(new))
+                named[new] = named.pop(old)
+        return function(*positional, **named)
+
+    return call

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import BudgetExceeded, InvalidParameter
-from mosha.core.names.deprecation import renamed_argument
+from mosha.core.names.calls import renamed_argument
 from mosha.federated.federation import Ask, Block
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
 from mosha.federated.plans.plan import check_count, first_weights

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
-from mosha.core.fingerprint import fingerprint
-from mosha.core.names.deprecation import renamed_argument, stored_as, write_fields
+from mosha.core.fingerprint import fingerprint, stored_as, write_fields
+from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Example
