@@ -92,7 +92,7 @@ def test_what_takes_two_statements_comes_whole(small_batches: Any) -> None:
 def test_an_engine_that_runs_out_of_memory_at_once_answers_in_slices_and_later_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from mosha.connect.kernels.slices import OutOfMemory
+    from mosha.connect.engines.duckdb_plans import OutOfMemory
 
     table = pa.table({"who": np.arange(100), "g": np.arange(100) % 10})
     engine = DuckDB()

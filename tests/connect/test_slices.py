@@ -20,8 +20,8 @@ from mosha.connect import (
     private,
 )
 from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.duckdb_plans import MOST_SLICES, OutOfMemory, in_slices, slices_for
 from mosha.connect.engines.source import Engine
-from mosha.connect.kernels.slices import MOST_SLICES, OutOfMemory, in_slices, slices_for
 from mosha.connect.plan.totals import Totals, integers
 from mosha.core.errors import DataError, Unbounded
 

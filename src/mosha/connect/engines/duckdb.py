@@ -34,7 +34,15 @@ from mosha.connect.engines.duckdb_fields import (
     statement_of,
 )
 from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_state
-from mosha.connect.engines.duckdb_plans import Plans, hide_errors, make_config, read_silently
+from mosha.connect.engines.duckdb_plans import (
+    OutOfMemory,
+    Plans,
+    hide_errors,
+    in_slices,
+    make_config,
+    read_silently,
+    slices_for,
+)
 from mosha.connect.engines.labels import to_array
 from mosha.connect.engines.local_source import (
     LocalSource,
@@ -47,7 +55,6 @@ from mosha.connect.engines.local_source import (
 )
 from mosha.connect.engines.source import BATCH, Columns, Engine, Use
 from mosha.connect.engines.tried import warn_if_untried
-from mosha.connect.kernels.slices import OutOfMemory, in_slices, slices_for
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Norms, Question
 from mosha.connect.plan.source import Field
