@@ -23,7 +23,10 @@ from mosha.connect.language.cases import Case
 from mosha.connect.language.checking import join_types, read_loose_types, result_type, type_of
 from mosha.connect.language.expression import Call, Column, Expression, Literal, Operator
 from mosha.connect.language.schema import Type
-from mosha.connect.sql.arithmetic import (
+from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, number, text
+from mosha.connect.sql.layers import (
+    Layers,
+    Typed,
     absolute,
     arithmetic,
     clamp,
@@ -35,8 +38,6 @@ from mosha.connect.sql.arithmetic import (
     to_bin,
     to_grid,
 )
-from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, number, text
-from mosha.connect.sql.layers import Layers, Typed
 from mosha.connect.sql.patterns import like_sql
 
 __all__ = ["Scope", "cast_sql", "find_reach", "read_text", "shift_date_sql"]

@@ -28,10 +28,9 @@ from mosha.connect.plan.relation import (
     Where,
 )
 from mosha.connect.plan.source import Field, Source
-from mosha.connect.sql.arithmetic import narrow
 from mosha.connect.sql.dialect import Dialect, Node, binary, choose, column, number
 from mosha.connect.sql.expressions import Scope
-from mosha.connect.sql.layers import Typed
+from mosha.connect.sql.layers import Typed, narrow
 
 __all__ = ["find_repeated", "fresh_names", "open_rows", "row_number", "subquery", "write_for_people"]
 
