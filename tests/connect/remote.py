@@ -16,7 +16,7 @@ from typing import Any
 
 import mosha
 from mosha.connect.engines import spark
-from mosha.connect.engines.asking import stop_at
+from mosha.connect.engines.source import stop_at
 from mosha.tables import Budget, protect
 from tests.connect import cluster
 from tests.server.house import opened

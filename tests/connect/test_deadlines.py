@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from mosha.connect import Aggregation, NormBound, Rows, Unbounded, answer, private, source
-from mosha.connect.engines.asking import stop_at, stopping
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.postgresql import PostgreSQL
+from mosha.connect.engines.source import stop_at, stopping
 from mosha.connect.sql.norms import queries
 from mosha.core.errors import DeadlineExceeded
 

@@ -8,7 +8,7 @@ import pytest
 
 import mosha
 from mosha.connect import Aggregation, NormBound, Rows, Truncate, Type, Unbounded, answer, col, private, source
-from mosha.connect.engines import asking
+from mosha.connect.engines.source import look_only, stop_at
 from mosha.connect.engines.tried import NEWEST
 from mosha.core.errors import DataError, DeadlineExceeded, InvalidParameter, SourceUnavailable
 from tests.connect.places import MariaDBPlace
@@ -146,7 +146,7 @@ def test_the_look_prepares_the_statement_and_reads_no_row(place: Any) -> None:
             relation = private(source(place.url, table="one"), person="k")
             question = Aggregation(relation, {"k": col("k")}, {"n": Rows()}, bound=NormBound(1, {"n": 1}))
             before = count_reads()
-            with asking.look_only():
+            with look_only():
                 assert answer(question).to_dict() == {}
             assert count_reads() == before
             assert answer(question).to_dict() == {(1,): (1,)}
@@ -154,7 +154,7 @@ def test_the_look_prepares_the_statement_and_reads_no_row(place: Any) -> None:
         finally:
             cursor.execute("SET GLOBAL userstat = 0")
     run(place, "ALTER TABLE one DROP COLUMN k")
-    with asking.look_only(), pytest.raises(DataError, match="cannot run this question"):
+    with look_only(), pytest.raises(DataError, match="cannot run this question"):
         answer(question)
 
 
@@ -162,7 +162,7 @@ def test_a_question_that_takes_too_long_is_broken_off(place: Any) -> None:
     run(place, "CREATE TABLE many AS SELECT seq AS k FROM seq_1_to_200000")
     relation = private(source(place.url, table="many"), person="k")
     slow = Aggregation(relation, {"k": col("k").cast("text")}, {"n": Rows()}, bound=Truncate(bytes(32), rows=1))
-    with asking.stop_at(0.05), pytest.raises(DeadlineExceeded):
+    with stop_at(0.05), pytest.raises(DeadlineExceeded):
         answer(slow)
 
 

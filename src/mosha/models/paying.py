@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mosha.connect.engines.asking import look_only
+from mosha.connect.engines.source import look_only
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mosha.accounting.measures import gaussian as normal
-from mosha.connect.engines.asking import look_only, stop_at
 from mosha.connect.engines.local_source import LocalSource
+from mosha.connect.engines.source import look_only, stop_at
 from mosha.connect.plan.relation import Relation
 from mosha.connect.plan.source import Source
 from mosha.core.account import Account

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mosha.connect.engines.asking import stop_at
 from mosha.connect.engines.local_source import LocalSource
+from mosha.connect.engines.source import stop_at
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.relation import Relation, rebase
 from mosha.connect.plan.source import Source

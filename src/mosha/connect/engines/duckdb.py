@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import duckdb
 from sqlglot import exp
 
-from mosha.connect.engines.asking import stopping, too_late
 from mosha.connect.engines.compiled_path import COMPILED_FROM, Compiled
 from mosha.connect.engines.duckdb_fields import (
     arrow_array,
@@ -53,7 +52,7 @@ from mosha.connect.engines.local_source import (
     size_of,
     tell_unchanged,
 )
-from mosha.connect.engines.source import BATCH, Columns, Engine, Use
+from mosha.connect.engines.source import BATCH, Columns, Engine, Use, stopping, too_late
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Norms, Question

@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sqlglot import exp
 
-from mosha.connect.engines.asking import seconds_left, too_late
-from mosha.connect.engines.source import BATCH, Columns, Server, ServerTable, plain_columns
+from mosha.connect.engines.source import BATCH, Columns, Server, ServerTable, plain_columns, seconds_left, too_late
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
 from mosha.connect.plan.aggregation import Norms, Question

@@ -16,8 +16,16 @@ from urllib.parse import urlsplit
 
 from sqlglot import exp
 
-from mosha.connect.engines.asking import seconds_left, stopping, too_late, wait_for
-from mosha.connect.engines.source import BATCH, Columns, Engine, plain_columns
+from mosha.connect.engines.source import (
+    BATCH,
+    Columns,
+    Engine,
+    plain_columns,
+    seconds_left,
+    stopping,
+    too_late,
+    wait_for,
+)
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
 from mosha.connect.plan.aggregation import Question

@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from mosha.connect.engines.asking import look_only
 from mosha.connect.engines.local_source import LocalSource
+from mosha.connect.engines.source import look_only
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.source import Source

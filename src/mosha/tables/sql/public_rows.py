@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from mosha.connect.engines.asking import stop_at
 from mosha.connect.engines.source import answer as ask_engine
 from mosha.connect.engines.source import explain as write_statements
+from mosha.connect.engines.source import stop_at
 from mosha.connect.language.expression import col
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
