@@ -10,7 +10,7 @@ import pytest
 import mosha
 from mosha.tables import Budget, median, protect, quantile
 from mosha.tables.mechanisms import rank_choice
-from mosha.tables.mechanisms.shares import pure_epsilon
+from mosha.tables.parts.part import pure_epsilon
 from tests.tables.one_group import choose_point, rank_group
 
 PEOPLE = 4000

@@ -30,8 +30,7 @@ from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
 from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
-from mosha.tables.parts.key_values import list_values, public_rows
-from mosha.tables.parts.part import Frame, Part
+from mosha.tables.parts.part import Frame, Part, list_values, public_rows
 from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.parts.shown_groups import MOST_KEYS
 from mosha.tables.questions.explaining import explain_release

@@ -29,7 +29,7 @@ from mosha.models.sums.moments import MomentSums
 from mosha.models.sums.row_sums import RowSums, make_sensitivity
 from mosha.noise import secure
 from mosha.tables import Table
-from mosha.tables.parts.key_values import public_rows
+from mosha.tables.parts.part import public_rows
 
 __all__ = ["TableSums", "choose_columns", "is_remote", "table_cells", "table_moments"]
 

@@ -25,11 +25,10 @@ from mosha.core.randomness import Rng
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
-from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.bounded_number import TO_BE_BOUGHT, Measured, Range
 from mosha.tables.parts.bounds import Limits
 from mosha.tables.parts.norm_choice import LITTLE
-from mosha.tables.parts.part import Frame, within
+from mosha.tables.parts.part import Frame, pure_epsilon, within
 
 __all__ = ["EXTREMES", "SHARE_FOR_RANGES", "RangeChoice", "range_note"]
 

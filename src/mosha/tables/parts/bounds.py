@@ -1,4 +1,4 @@
-"""How far one unit can move the channels of a release: by declared limits, or by one bought from the budget."""
+"""How far one unit can move the channels of a release: by declared limits, or by one that is bought; and its note."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
@@ -15,7 +15,9 @@ from mosha.connect.plan.fixed_rows import is_never_missing, keeps_rows
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
+from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.unit import Neighbors, Person, Row, Unit
+from mosha.tables.parts.norm_choice import UNKNOWN, NormChoice, people_above
 
 __all__ = [
     "FEW_GROUPS",
@@ -23,13 +25,18 @@ __all__ = [
     "Limits",
     "Norm",
     "bound_question",
+    "bounded_note",
     "by_own_norm",
     "fix_counts",
     "limits_of",
+    "name_bound",
 ]
 
 WEIGHT = "weight"
 """The name of the count of rows whose norm weighs a person's rows; it is summed and never released."""
+
+LEAST_SHARE = 0.01
+"""In percent: nobody reads of less, as a share that is cut."""
 
 FEW_GROUPS = 4
 _ROOM, _MOST_ROOM, _FEWEST = 38, 50, 8
@@ -189,3 +196,63 @@ def bound_question(
     weighted = {leader: Rows(), **values}
     bound = NormBound(order, {(leader, *(name for name in weighted if name != leader)): norm}, bits)
     return Aggregation(relation, keys, tuple(weighted.items()), bound=bound, only=only), bits
+
+
+def _add_share(said: Phrase, cut: float, most: float) -> Phrase:
+    """The same words, and what share the bound cuts."""
+    if max(cut, most) <= LEAST_SHARE / 100:
+        return said
+    about = _write_share(cut)
+    if most <= 1.5 * cut:
+        return make_note("tables.note_cut", said=said, about=about)
+    return make_note("tables.note_cut_slowly", said=said, about=about, most=_write_share(most))
+
+
+def _write_share(cut: float) -> str:
+    """What is cut, as a share of all.
+
+    >>> _write_share(0.25), _write_share(1e-9)
+    ('20%', '0.01%')
+    """
+    return f"{max(100 * cut / (1 + cut), LEAST_SHARE):.2g}%"
+
+
+def name_bound(kind: Literal["rows", "groups", "values"], count: str) -> Phrase:
+    """So many rows, groups or values, as a bound that a note names."""
+    return phrase(f"tables.most_one_{kind}") if count == "1" else phrase(f"tables.most_{kind}", count=count)
+
+
+def bounded_note(
+    most: Phrase,
+    choice: NormChoice | None,
+    tail: tuple[Phrase, float, int, float, float, bool] | None = None,
+    *,
+    how: Literal["scaled", "picked", "cut"] = "scaled",
+) -> Phrase:
+    """What an answer says about the bound: `most` is the bound with its unit, `tail` what was bought with it.
+
+    Args:
+        most: the bound, in words.
+        choice: how it was bought; None where it was declared.
+        tail: a mark in words, the noisy number of persons above it with the number of buckets it is made of, and
+            what is cut as a share of what is left: by an estimate, and at most, as far as can be said; and whether
+            the noise hides too much for any bar.
+        how: what happens to more: it is scaled down, some whole rows are picked at random, or the rest is cut.
+    """
+    way = phrase(f"tables.how_{how}")
+    if choice is None:
+        return make_note("tables.note_bound_declared", most=most, how=way)
+    said = make_note("tables.note_bound_bought", most=most, share=f"{choice.share:.0%}", how=way)
+    if tail is None:
+        return said
+    mark, above, buckets, cut, most_cut, hidden = tail
+    low, high = people_above(choice, above, buckets)
+    if cut == UNKNOWN:
+        return make_note("tables.note_too_few", said=said)
+    said = _add_share(said, cut, most_cut)
+    if hidden:
+        said = make_note("tables.note_no_bar", said=said)
+    if high < 1:
+        return said
+    between = {"low": f"{math.floor(low):,}", "high": f"{math.ceil(high):,}"}
+    return make_note("tables.note_above", said=said, mark=mark, **between)

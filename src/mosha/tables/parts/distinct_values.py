@@ -15,12 +15,11 @@ from mosha.core.event import NOTHING, Event
 from mosha.core.language import make_note
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import BoxNoise
-from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.parts.additive import Distinct, DistinctSum
 from mosha.tables.parts.assumptions import Guess
-from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note, name_bound, thresholds
-from mosha.tables.parts.part import Columns, Frame, Keys, Noisy, within
+from mosha.tables.parts.bounds import Limits, bounded_note, limits_of, name_bound
+from mosha.tables.parts.norm_choice import NormChoice, thresholds
+from mosha.tables.parts.part import Columns, Frame, Keys, Noisy, pure_epsilon, within
 
 __all__ = ["DistinctPart"]
 

@@ -1,4 +1,4 @@
-"""The values that name groups: public lists of them, and how a book keeps the ones that were selected."""
+"""The values that name groups: dates and intervals that can be listed, and how a book keeps those that were selected."""
 
 from __future__ import annotations
 
@@ -9,51 +9,17 @@ from typing import Any
 
 from mosha.connect.language.cases import Case, when
 from mosha.connect.language.checking import type_of
-from mosha.connect.language.expression import Column, Expression, as_expression, col, null
+from mosha.connect.language.expression import Expression, as_expression, col, null
 from mosha.connect.language.schema import Type
-from mosha.connect.plan.aggregation import Question, are_plain
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import real
 from mosha.core.options import DateStep
 
-__all__ = [
-    "as_engines_do",
-    "date_range",
-    "from_plain",
-    "in_utc",
-    "interval",
-    "intervals",
-    "list_values",
-    "public_rows",
-    "to_plain",
-]
+__all__ = ["as_engines_do", "date_range", "from_plain", "in_utc", "interval", "intervals", "to_plain"]
 
 STEPS = ("day", "week", "month", "quarter", "year")
-Keys = tuple[tuple[str, Expression], ...]
-
-
-def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
-    """Public keys in plain form, checked against the types of the key columns; plain ones pass at once."""
-    rows = tuple(only)
-    kinds = [type_of(expression, relation.schema) for _, expression in keys]
-    if are_plain(rows, kinds):
-        return rows
-    for place, (name, expression) in enumerate(keys):
-        undeclared = isinstance(expression, Column) and expression.name in relation.schema.loose
-        if undeclared and any(isinstance(row[place], int | float) for row in rows if len(row) > place):
-            raise InvalidParameter("tables.key_of_undeclared", parameter="keys", column=name, spent="nothing")
-    return in_utc(Question(relation, keys, only=rows).only or (), kinds)
-
-
-def list_values(
-    relation: Relation, keys: Keys, listed: Sequence[tuple[str, Sequence[object]]]
-) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """Public values of some keys in plain form, checked against the types of their columns."""
-    kinds = dict(keys)
-    rows = {name: public_rows(relation, ((name, kinds[name]),), [(v,) for v in values]) for name, values in listed}
-    return tuple((name, tuple(value for (value,) in found)) for name, found in rows.items())
 
 
 def in_utc(rows: Iterable[tuple[object, ...]], kinds: Sequence[Type]) -> tuple[tuple[Any, ...], ...]:
@@ -77,7 +43,7 @@ def to_plain(row: Sequence[object]) -> list[Any]:
     return [part.isoformat() if isinstance(part, date) else part for part in row]
 
 
-def from_plain(row: Sequence[object], relation: Relation, keys: Keys) -> tuple[Any, ...]:
+def from_plain(row: Sequence[object], relation: Relation, keys: Sequence[tuple[str, Expression]]) -> tuple[Any, ...]:
     """The key that `to_plain` wrote down."""
     kinds = [type_of(expression, relation.schema) for _, expression in keys]
     return tuple(_read_part(part, kind) for part, kind in zip(row, kinds, strict=True))

@@ -27,8 +27,7 @@ from mosha.exact.grid import enlarge_scale
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.noise import bernoulli, discrete_gaussian
-from mosha.tables.mechanisms.shares import pure_epsilon
-from mosha.tables.parts.part import Frame
+from mosha.tables.parts.part import Frame, pure_epsilon
 from mosha.tables.parts.part import Rows as Keys
 from mosha.tables.parts.shown_groups import MOST_KEYS, ShownGroups
 

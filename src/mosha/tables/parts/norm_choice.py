@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +16,20 @@ from mosha.connect.plan.aggregation import Norms
 from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
-from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
-from mosha.tables.mechanisms.shares import pure_epsilon
 from mosha.tables.mechanisms.tail_draws import draw_people, widen_bar
 from mosha.tables.mechanisms.tail_laws import POINTS, Law, find_last, place_points, weigh_laws
-from mosha.tables.parts.part import Frame, Keys
+from mosha.tables.parts.part import Frame, Keys, pure_epsilon
 
 __all__ = [
     "LITTLE",
     "SHARE_FOR_BOUNDS",
+    "UNKNOWN",
     "Chosen",
     "NormChoice",
-    "bounded_note",
-    "name_bound",
     "people_above",
     "thresholds",
 ]
@@ -50,9 +46,6 @@ LIKELY = 0.975
 
 ENOUGH = 200.0
 """So many scales of noise of people show how slowly a tail falls; with fewer, slow laws look like others."""
-
-LEAST_SHARE = 0.01
-"""In percent: nobody reads of less, as a share that is cut."""
 
 _OCTAVES = 20
 _BELOW = 6
@@ -287,63 +280,3 @@ def people_above(choice: NormChoice, above: float, buckets: int, confidence: flo
     widths = (math.log(2 * _MARKS / (1 - confidence)) - buckets * np.log1p(-(sizes**2))) / sizes
     width = float(widths.min()) * float(choice.scale)
     return max(0.0, above - width), max(0.0, above + width)
-
-
-def _add_share(said: Phrase, cut: float, most: float) -> Phrase:
-    """The same words, and what share the bound cuts."""
-    if max(cut, most) <= LEAST_SHARE / 100:
-        return said
-    about = _write_share(cut)
-    if most <= 1.5 * cut:
-        return make_note("tables.note_cut", said=said, about=about)
-    return make_note("tables.note_cut_slowly", said=said, about=about, most=_write_share(most))
-
-
-def _write_share(cut: float) -> str:
-    """What is cut, as a share of all.
-
-    >>> _write_share(0.25), _write_share(1e-9)
-    ('20%', '0.01%')
-    """
-    return f"{max(100 * cut / (1 + cut), LEAST_SHARE):.2g}%"
-
-
-def name_bound(kind: Literal["rows", "groups", "values"], count: str) -> Phrase:
-    """So many rows, groups or values, as a bound that a note names."""
-    return phrase(f"tables.most_one_{kind}") if count == "1" else phrase(f"tables.most_{kind}", count=count)
-
-
-def bounded_note(
-    most: Phrase,
-    choice: NormChoice | None,
-    tail: tuple[Phrase, float, int, float, float, bool] | None = None,
-    *,
-    how: Literal["scaled", "picked", "cut"] = "scaled",
-) -> Phrase:
-    """What an answer says about the bound: `most` is the bound with its unit, `tail` what was bought with it.
-
-    Args:
-        most: the bound, in words.
-        choice: how it was bought; None where it was declared.
-        tail: a mark in words, the noisy number of persons above it with the number of buckets it is made of, and
-            what is cut as a share of what is left: by an estimate, and at most, as far as can be said; and whether
-            the noise hides too much for any bar.
-        how: what happens to more: it is scaled down, some whole rows are picked at random, or the rest is cut.
-    """
-    way = phrase(f"tables.how_{how}")
-    if choice is None:
-        return make_note("tables.note_bound_declared", most=most, how=way)
-    said = make_note("tables.note_bound_bought", most=most, share=f"{choice.share:.0%}", how=way)
-    if tail is None:
-        return said
-    mark, above, buckets, cut, most_cut, hidden = tail
-    low, high = people_above(choice, above, buckets)
-    if cut == UNKNOWN:
-        return make_note("tables.note_too_few", said=said)
-    said = _add_share(said, cut, most_cut)
-    if hidden:
-        said = make_note("tables.note_no_bar", said=said)
-    if high < 1:
-        return said
-    between = {"low": f"{math.floor(low):,}", "high": f"{math.ceil(high):,}"}
-    return make_note("tables.note_above", said=said, mark=mark, **between)

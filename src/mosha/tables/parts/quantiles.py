@@ -34,15 +34,14 @@ from mosha.tables.mechanisms.quantile_width import (
     tallest_height,
 )
 from mosha.tables.mechanisms.rank_choice import FARTHEST, Pieces, Ranked, descend, farthest_score, rank_errors
-from mosha.tables.mechanisms.shares import choice_epsilon, pure_epsilon
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounded_number import Measured, Range
-from mosha.tables.parts.bounds import Limits, limits_of
+from mosha.tables.parts.bounds import Limits, bounded_note, limits_of, name_bound
 from mosha.tables.parts.key_values import as_engines_do
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note, name_bound, thresholds
-from mosha.tables.parts.part import Columns, Frame, Noisy
+from mosha.tables.parts.norm_choice import NormChoice, thresholds
+from mosha.tables.parts.part import Columns, Frame, Noisy, choice_epsilon, pure_epsilon
 
 __all__ = ["Quantile", "QuantilesPart"]
 

@@ -23,13 +23,21 @@ from mosha.core.events import Parallel
 from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
-from mosha.tables.mechanisms.shares import noise_multiplier, pure_epsilon
 from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Mean, Sum, list_unknown
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
-from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, fix_counts, limits_of
-from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, bounded_note, name_bound, thresholds
-from mosha.tables.parts.part import Columns, Frame, Noisy
+from mosha.tables.parts.bounds import (
+    Limits,
+    Norm,
+    bound_question,
+    bounded_note,
+    by_own_norm,
+    fix_counts,
+    limits_of,
+    name_bound,
+)
+from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, thresholds
+from mosha.tables.parts.part import Columns, Frame, Noisy, noise_multiplier, pure_epsilon
 
 __all__ = ["Bought", "Sums", "find_limits", "is_shared", "share_for_noise", "values_of"]
 

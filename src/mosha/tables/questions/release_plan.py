@@ -20,7 +20,6 @@ from mosha.core.event import NOTHING
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import FEW_GROUPS, BoxNoise, GaussianNoise
-from mosha.tables.mechanisms.shares import noise_multiplier, pure_epsilon
 from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import limits_of
@@ -29,7 +28,7 @@ from mosha.tables.parts.distinct_values import DistinctPart
 from mosha.tables.parts.key_values import from_plain, to_plain
 from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.mixed_keys import MixedKeys
-from mosha.tables.parts.part import Frame, Noisy, Part, Rows, Selection
+from mosha.tables.parts.part import Frame, Noisy, Part, Rows, Selection, noise_multiplier, pure_epsilon
 from mosha.tables.parts.quantiles import Quantile, QuantilesPart
 from mosha.tables.parts.sums import Sums, find_limits, is_shared, share_for_noise, values_of
 from mosha.tables.parts.top import TopSelection
