@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ __all__ = [
     "add_noise",
     "check_bounds",
     "clamp_steps",
-    "enlarge_scale",
     "grid_for",
     "power_of_two",
     "round_to_grid",
@@ -148,11 +146,6 @@ def add_noise(steps: Steps, noise: Steps) -> Steps:
         within 2**60 that is no more than a factor 1 + 2**-2900 on any probability: `clamping.md`.
     """
     return clamp_steps(clamp_steps(steps) + noise)
-
-
-def enlarge_scale(scale: Fraction) -> Fraction:
-    """The scale that is drawn with where `scale` is charged: a hair more noise, which pays for `clamping.md`."""
-    return scale * (1 + Fraction(1, 1 << 50))
 
 
 def to_units(steps: Steps, grid: float) -> NDArray[np.int64] | NDArray[np.float64]:

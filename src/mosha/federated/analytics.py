@@ -20,7 +20,7 @@ from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
-from mosha.exact.grid import check_bounds, enlarge_scale
+from mosha.exact.grid import check_bounds
 from mosha.exact.statistic import root_up
 from mosha.federated.plans.plan import check_count
 from mosha.federated.plans.secure_plan import SecureFederation
@@ -35,6 +35,7 @@ from mosha.local.protocols.prefixes import Prefixes
 from mosha.mechanisms.error_bars import GaussianError
 from mosha.mechanisms.plans.priced_plan import PricedPlan
 from mosha.noise import discrete_gaussian
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["Analytics", "heavy_hitters", "histogram", "mean", "quantile"]
 

@@ -22,13 +22,14 @@ from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Neighbors, Node, Unit
 from mosha.exact.clip import clip_vectors
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.exact.neighbor_sums import STEP, WeightedSums
 from mosha.exact.statistic import root_up
 from mosha.learning.linear.descent import gaussian_budget, step_multiplier
 from mosha.learning.linear.rows import RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["Aggregation", "unit_rows"]
 

@@ -15,12 +15,12 @@ from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms.error_bars import LaplaceError
 from mosha.mechanisms.noisy_statistic import check_moving, find_given, noisy_step, title
 from mosha.mechanisms.picture import make_drawing
 from mosha.noise import LARGEST_SCALE, discrete_laplace
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["laplace", "laplace_multiplier"]
 

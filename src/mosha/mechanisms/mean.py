@@ -18,13 +18,14 @@ from mosha.core.number import positive
 from mosha.core.options import MissingValue
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.exact.statistic import Steps
 from mosha.exact.sum_and_count import SumAndCount
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.mean_error import FINE, MeanError
 from mosha.mechanisms.picture import draw_bars
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_laplace
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["mean"]
 

@@ -18,7 +18,7 @@ from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.learning.linear.descent import gaussian_budget, logits_of, step_multiplier
 from mosha.learning.linear.losses import SCALE, clip_residuals, rates_of
 from mosha.learning.linear.rows import RADIUS, BoundedRows
@@ -28,6 +28,7 @@ from mosha.models.paying import Price
 from mosha.models.ranges import Between
 from mosha.models.sums.row_sums import BLOCK, Floats, Wholes, check_examples, read_matrix
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["CoxRegression", "SurvivalDescent"]
 

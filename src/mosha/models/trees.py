@@ -20,7 +20,7 @@ from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.learning.linear.rows import label_codes
 from mosha.models.bayes import Likelihoods
 from mosha.models.model import RowModel
@@ -28,6 +28,7 @@ from mosha.models.ranges import Between, Ranges
 from mosha.models.sums.moments import check_labels
 from mosha.models.sums.row_sums import Floats, Wholes, check_examples, read_matrix
 from mosha.noise import discrete_laplace, permute_and_flip_choice
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["DecisionTreeClassifier", "bin_rows"]
 

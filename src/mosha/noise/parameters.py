@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from fractions import Fraction
 from numbers import Integral, Rational
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -19,8 +20,6 @@ from mosha.noise.generators.replay import KeyedRandom
 from mosha.noise.generators.secure_random import SecureRandom, secure
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -33,6 +32,7 @@ __all__ = [
     "Real",
     "Size",
     "draw",
+    "enlarge_scale",
     "format_ratio",
     "generator",
     "probability",
@@ -103,6 +103,11 @@ def whole_number(name: str, value: object, *, at_least: int, at_most: int) -> in
         value = format_ratio(number)
         raise InvalidParameter("noise.out_of_range", parameter=name, low=at_least, high=at_most, value=value)
     return number
+
+
+def enlarge_scale(scale: Fraction) -> Fraction:
+    """The scale that is drawn with where `scale` is charged: a hair more noise, which pays for `exact/clamping.md`."""
+    return scale * (1 + Fraction(1, 1 << 50))
 
 
 def shape_of(size: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -15,12 +15,12 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.number import strict_probability
-from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.parameters import enlarge_scale
 from mosha.streams.bounding import Memory
 from mosha.streams.noise.laplace_sums import MOST_NOISES, find_decayed_width, find_width
 from mosha.streams.noise.per_step import Increments

@@ -19,13 +19,14 @@ from mosha.core.number import probability
 from mosha.core.options import NoiseName, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Own
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
 from mosha.federated.federation import Federation, accept_updates
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
 from mosha.federated.plans.plan import COORDINATES, FederatedPlan, check_count
 from mosha.federated.round_number import Turn
 from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["ClientSide"]
 

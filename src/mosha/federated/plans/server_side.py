@@ -20,7 +20,7 @@ from mosha.core.number import positive_integer, probability
 from mosha.core.options import NoiseName, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.exact.statistic import root_up
 from mosha.federated.clipping import STEPS, bounded_sum_steps, clip_in_range, lengths, scaled_steps
 from mosha.federated.federation import Block, Federation, accept_updates
@@ -40,6 +40,7 @@ from mosha.mechanisms.plans.buffered import MOST_BUFFERS, BufferedEncoder, make_
 from mosha.mechanisms.plans.correlated import Coefficients, encoder
 from mosha.mechanisms.plans.sampling import FixedSize, FreshSampling, Poisson
 from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["ServerSide"]
 

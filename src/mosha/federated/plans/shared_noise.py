@@ -18,7 +18,6 @@ from mosha.core.fingerprint import fingerprint, stored_as, write_fields
 from mosha.core.names.calls import renamed_argument
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
-from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import root_up
 from mosha.federated.clipping import clip_in_range, lengths
 from mosha.federated.federation import Federation, accept_updates
@@ -29,6 +28,7 @@ from mosha.federated.secure.keys import Ring
 from mosha.federated.secure.rotation import Rotation
 from mosha.federated.secure.rounding import longest_rounded, round_within
 from mosha.noise import discrete_gaussian
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["Distributed", "share_scale"]
 

@@ -28,12 +28,13 @@ from mosha.core.options import LossName
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.learning.linear.losses import SCALE, clip_residuals, loss_of
 from mosha.learning.linear.rows import BLOCK, RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
 from mosha.mechanisms.noisy_statistic import find_given
 from mosha.noise import LARGEST_SCALE, bernoulli_places, discrete_gaussian
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["Descent", "gaussian_budget", "logits_of", "step_multiplier"]
 

@@ -23,9 +23,9 @@ from mosha.core.event import NOTHING, Event, compose
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace, Pure
 from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_gaussian, discrete_laplace
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["REACH", "BoxNoise", "GaussianNoise", "JointNoise"]
 

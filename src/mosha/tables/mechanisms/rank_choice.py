@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarge_scale
 from mosha.noise import exponential_choices, uniform_each
+from mosha.noise.parameters import enlarge_scale
 
 __all__ = ["FARTHEST", "Pieces", "Ranked", "choose_points", "descend", "farthest_score", "rank_errors"]
 

@@ -22,9 +22,10 @@ from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.language import make_note
 from mosha.core.randomness import Rng
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
+from mosha.noise.parameters import enlarge_scale
 from mosha.tables.parts.bounded_number import TO_BE_BOUGHT, Measured, Range
 from mosha.tables.parts.bounds import Limits
 from mosha.tables.parts.norm_choice import LITTLE

@@ -1,4 +1,4 @@
-"""The values that name groups: dates and intervals that can be listed, and how a book keeps those that were selected."""
+"""The values that name groups: dates and intervals that can be listed, and how a book keeps selected ones."""
 
 from __future__ import annotations
 

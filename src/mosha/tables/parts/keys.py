@@ -23,10 +23,10 @@ from mosha.core.events import Approx, DiscreteGaussian, Failure
 from mosha.core.language import make_note
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Row
-from mosha.exact.grid import enlarge_scale
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.noise import bernoulli, discrete_gaussian
+from mosha.noise.parameters import enlarge_scale
 from mosha.tables.parts.part import Frame, pure_epsilon
 from mosha.tables.parts.part import Rows as Keys
 from mosha.tables.parts.shown_groups import MOST_KEYS, ShownGroups

@@ -17,9 +17,10 @@ from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.randomness import Rng
-from mosha.exact.grid import add_noise, enlarge_scale
+from mosha.exact.grid import add_noise
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
+from mosha.noise.parameters import enlarge_scale
 from mosha.tables.mechanisms.tail_draws import draw_people, widen_bar
 from mosha.tables.mechanisms.tail_laws import POINTS, Law, find_last, place_points, weigh_laws
 from mosha.tables.parts.part import Frame, Keys, pure_epsilon

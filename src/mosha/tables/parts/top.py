@@ -17,8 +17,8 @@ from mosha.core.event import Event
 from mosha.core.events import Exponential
 from mosha.core.language import make_note
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarge_scale
 from mosha.noise import exponential_choice
+from mosha.noise.parameters import enlarge_scale
 from mosha.tables.parts.bounds import Limits, limits_of
 from mosha.tables.parts.part import Frame, choice_epsilon
 from mosha.tables.parts.part import Rows as Keys
