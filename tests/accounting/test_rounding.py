@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosha.accounting.numerics import rounding
-from mosha.accounting.numerics.price import NO_COST, Cost, fold, most_expensive
+from mosha.accounting.numerics.price import (
+    NO_COST,
+    Cost,
+    add_up,
+    bound_above,
+    bound_below,
+    divide_up,
+    fold,
+    most_expensive,
+    round_down,
+    round_up,
+    times_up,
+)
 from mosha.events import NOTHING, Gaussian, Laplace
 
 finite = st.floats(0, 1e300)
@@ -22,34 +33,34 @@ def is_least_above(found: Any, exact: Any) -> Any:
 
 @given(finite, finite)
 def test_a_sum_is_the_least_float_above(first: Any, second: Any) -> None:
-    found = rounding.add_up(first, second)
+    found = add_up(first, second)
     assert math.isinf(found) or is_least_above(found, Fraction(first) + Fraction(second))
 
 
 @given(finite, st.integers(1, 10**12))
 def test_a_multiple_is_the_least_float_above(value: Any, count: Any) -> None:
-    found = rounding.times_up(value, count)
+    found = times_up(value, count)
     assert math.isinf(found) or is_least_above(found, Fraction(value) * count)
 
 
 @given(positive, positive, st.integers(1, 2))
 def test_a_quotient_is_the_least_float_above(numerator: Any, denominator: Any, power: Any) -> None:
     exact = (Fraction(numerator) / Fraction(denominator)) ** power
-    found = rounding.divide_up(numerator, denominator, power=power)
+    found = divide_up(numerator, denominator, power=power)
     assert math.isinf(found) or is_least_above(found, exact)
 
 
 @given(positive)
 def test_margins_point_outward(value: Any) -> None:
-    assert rounding.bound_below(value) < value < rounding.bound_above(value)
-    assert rounding.bound_above(value) <= value * (1 + 1e-13) or value < 1e-290
+    assert bound_below(value) < value < bound_above(value)
+    assert bound_above(value) <= value * (1 + 1e-13) or value < 1e-290
 
 
 def test_infinity_stays_infinite() -> None:
-    assert math.isinf(rounding.add_up(math.inf, 1.0))
-    assert math.isinf(rounding.times_up(math.inf, 3))
-    assert math.isinf(rounding.round_up(Fraction(10) ** 400))
-    assert rounding.round_down(Fraction(-(10**400))) == -math.inf
+    assert math.isinf(add_up(math.inf, 1.0))
+    assert math.isinf(times_up(math.inf, 3))
+    assert math.isinf(round_up(Fraction(10) ** 400))
+    assert round_down(Fraction(-(10**400))) == -math.inf
     assert math.isinf((Cost(math.inf) * 3).amount)
 
 
@@ -74,4 +85,4 @@ def test_a_cost_with_certain_failure_is_not_finite() -> None:
 
 @pytest.mark.parametrize("count", [10**30, 10**400])
 def test_absurd_counts_do_not_break(count: Any) -> None:
-    assert rounding.times_up(0.5, count) >= 1e29
+    assert times_up(0.5, count) >= 1e29

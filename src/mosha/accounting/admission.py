@@ -9,8 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from mosha.accounting.measures import pure
-from mosha.accounting.numerics.price import FREE, UNIT, Cost, Price, as_float, fold
-from mosha.accounting.numerics.rounding import round_down, round_up
+from mosha.accounting.numerics.price import FREE, UNIT, Cost, Price, as_float, fold, round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.events import Plan, Pure

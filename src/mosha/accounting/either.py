@@ -19,8 +19,7 @@ from typing import ClassVar
 
 from mosha.accounting.admission import Rule, cover, limit_units, read_units
 from mosha.accounting.measures import concentrated, pure
-from mosha.accounting.numerics.price import OUT_OF_REACH, UNIT, Cost, Price, as_float
-from mosha.accounting.numerics.rounding import round_down, round_up
+from mosha.accounting.numerics.price import OUT_OF_REACH, UNIT, Cost, Price, as_float, round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee

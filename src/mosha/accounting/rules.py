@@ -22,8 +22,7 @@ from typing import ClassVar
 from mosha.accounting.admission import VERSION, Converted, Rule, limit_units
 from mosha.accounting.either import LARGEST_EPSILON, EitherRule
 from mosha.accounting.measures import concentrated, gaussian, pure, renyi
-from mosha.accounting.numerics.price import FREE, UNIT, Cost, Price
-from mosha.accounting.numerics.rounding import bound_above, bound_below, round_down
+from mosha.accounting.numerics.price import FREE, UNIT, Cost, Price, bound_above, bound_below, round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated

@@ -14,7 +14,7 @@ from functools import lru_cache, singledispatch
 
 from mosha.accounting.measures import concentrated, gaussian
 from mosha.accounting.numerics.normal import lower_quantile, tail
-from mosha.accounting.numerics.rounding import bound_above
+from mosha.accounting.numerics.price import bound_above
 from mosha.core import guarantee
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event

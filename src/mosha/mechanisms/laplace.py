@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mosha.accounting.numerics.rounding import round_down, round_up
+from mosha.accounting.numerics.price import round_down, round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteLaplace
 from mosha.core.fingerprint import fingerprint

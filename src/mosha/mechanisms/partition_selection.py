@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.events import Approx
 from mosha.core.fingerprint import fingerprint

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx
 from mosha.core.fingerprint import fingerprint

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import SparseVector
 from mosha.core.fingerprint import fingerprint

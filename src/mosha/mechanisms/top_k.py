@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Exponential
 from mosha.core.fingerprint import fingerprint

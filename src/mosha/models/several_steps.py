@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.measurement import Measurement

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.fingerprint import write_as_stored

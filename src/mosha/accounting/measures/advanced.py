@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosha.accounting.measures import pure
 from mosha.accounting.numerics.binomial import binomial
-from mosha.accounting.numerics.rounding import bound_above, round_up, times_up
+from mosha.accounting.numerics.price import bound_above, round_up, times_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.names.deprecation import old_names

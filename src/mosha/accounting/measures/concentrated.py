@@ -14,8 +14,7 @@ from functools import singledispatch
 from mosha.accounting.measures import pure
 from mosha.accounting.measures.divergences import exponential_beyond_linear, randomized_response, sinh_beyond_linear
 from mosha.accounting.measures.group import cover_group
-from mosha.accounting.numerics.price import NO_COST, Cost, fold, most_expensive
-from mosha.accounting.numerics.rounding import bound_above, bound_below, divide_up
+from mosha.accounting.numerics.price import NO_COST, Cost, bound_above, bound_below, divide_up, fold, most_expensive
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,

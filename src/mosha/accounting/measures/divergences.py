@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from mosha.accounting.numerics.rounding import bound_above
+from mosha.accounting.numerics.price import bound_above
 
 __all__ = ["bounded_range", "discrete_laplace", "exponential_beyond_linear", "laplace", "randomized_response"]
 

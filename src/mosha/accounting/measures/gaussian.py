@@ -14,8 +14,7 @@ from functools import singledispatch
 from mosha.accounting.measures import pure
 from mosha.accounting.measures.group import cover_group
 from mosha.accounting.numerics.normal import lower_quantile, scaled_tail, scaled_tail_fall, tail
-from mosha.accounting.numerics.price import NO_COST, Cost, fold, most_expensive
-from mosha.accounting.numerics.rounding import bound_above, divide_up, round_up
+from mosha.accounting.numerics.price import NO_COST, Cost, bound_above, divide_up, fold, most_expensive, round_up
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,

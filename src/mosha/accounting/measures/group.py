@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from mosha.accounting.numerics.rounding import divide_up, times_up
+from mosha.accounting.numerics.price import divide_up, times_up
 from mosha.core.event import Event, compose
 from mosha.core.events import (
     DiscreteGaussian,

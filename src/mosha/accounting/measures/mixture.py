@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from mosha.accounting.numerics.rounding import bound_above
+from mosha.accounting.numerics.price import bound_above
 
 __all__ = [
     "added_by_divergence",

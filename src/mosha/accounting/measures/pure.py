@@ -9,8 +9,16 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from mosha.accounting.numerics.price import NO_COST, Cost, fold, most_expensive
-from mosha.accounting.numerics.rounding import add_up, bound_above, divide_up, times_up
+from mosha.accounting.numerics.price import (
+    NO_COST,
+    Cost,
+    add_up,
+    bound_above,
+    divide_up,
+    fold,
+    most_expensive,
+    times_up,
+)
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,

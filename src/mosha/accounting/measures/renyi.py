@@ -16,8 +16,16 @@ from mosha.accounting.measures import concentrated, pure, subsampling
 from mosha.accounting.measures.divergences import bounded_range, discrete_laplace, laplace, randomized_response
 from mosha.accounting.measures.group import cover_group
 from mosha.accounting.measures.selection import best_of
-from mosha.accounting.numerics.price import NO_COST, Cost, fold, most_expensive
-from mosha.accounting.numerics.rounding import bound_above, bound_below, round_down, round_up
+from mosha.accounting.numerics.price import (
+    NO_COST,
+    Cost,
+    bound_above,
+    bound_below,
+    fold,
+    most_expensive,
+    round_down,
+    round_up,
+)
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import (

@@ -22,7 +22,7 @@ from mosha.accounting.measures.mixture import (
     sum_up,
 )
 from mosha.accounting.numerics.normal import tail
-from mosha.accounting.numerics.rounding import bound_above
+from mosha.accounting.numerics.price import bound_above
 
 __all__ = ["sampled_gaussian", "sampled_gaussian_replaced"]
 

@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from mosha.accounting.numerics.price import Cost
-from mosha.accounting.numerics.rounding import bound_above
+from mosha.accounting.numerics.price import Cost, bound_above
 from mosha.core.event import Event
 from mosha.core.events import Selected
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mosha.accounting.measures.divergences import randomized_response
 from mosha.accounting.numerics.binomial import binomial
-from mosha.accounting.numerics.rounding import bound_above
+from mosha.accounting.numerics.price import bound_above
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import non_negative, positive, positive_integer, strict_probability
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from mosha.accounting.measures import gaussian, mixture, pure
 from mosha.accounting.measures.group import cover_group
-from mosha.accounting.numerics.price import Cost, most_expensive
-from mosha.accounting.numerics.rounding import add_up, bound_above, divide_up, times_up
+from mosha.accounting.numerics.price import Cost, add_up, bound_above, divide_up, most_expensive, times_up
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import (
     DiscreteGaussian,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx, Pure
 from mosha.core.fingerprint import fingerprint

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mosha.accounting import calibrate
 from mosha.accounting.measures import gaussian as normal
-from mosha.accounting.numerics.rounding import round_up
+from mosha.accounting.numerics.price import round_up
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, Plan

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.accounting.numerics.rounding import round_down
+from mosha.accounting.numerics.price import round_down
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.aggregation import Question, are_plain
