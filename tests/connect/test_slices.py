@@ -22,7 +22,7 @@ from mosha.connect import (
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.duckdb_plans import MOST_SLICES, OutOfMemory, in_slices, slices_for
 from mosha.connect.engines.source import Engine
-from mosha.connect.plan.totals import Totals, integers
+from mosha.connect.plan.source import Totals, integers
 from mosha.core.errors import DataError, Unbounded
 
 VALUES = {"n": Rows(), "s": Clamped(col("v"), (-40, 100), exponent=4), "k": Rows(col("v"))}

@@ -11,7 +11,7 @@ import pytest
 import mosha
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.plan.aggregation import are_plain
-from mosha.connect.plan.totals import Totals, find_numbers
+from mosha.connect.plan.source import Totals, find_numbers
 from mosha.tables import Budget, protect
 from mosha.tables.mechanisms import joint_noise
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mosha.connect.plan.relation import private as private
     from mosha.connect.plan.relation import public as public
     from mosha.connect.plan.source import Source as Source
-    from mosha.connect.plan.totals import Totals as Totals
+    from mosha.connect.plan.source import Totals as Totals
 
 _NAMES = {
     "Aggregation": "plan.aggregation",
@@ -84,7 +84,7 @@ _NAMES = {
     "Schema": "language.schema",
     "Source": "plan.source",
     "Stability": "plan.relation",
-    "Totals": "plan.totals",
+    "Totals": "plan.source",
     "Truncate": "plan.bounding",
     "Type": "language.schema",
     "Unbounded": "plan.bounding",

@@ -12,8 +12,7 @@ from mosha.connect.engines.opening import source
 from mosha.connect.engines.source import Engine, Use
 from mosha.connect.language.expression import col
 from mosha.connect.plan.aggregation import Question as Sums
-from mosha.connect.plan.source import Source
-from mosha.connect.plan.totals import Array, Totals
+from mosha.connect.plan.source import Array, Source, Totals
 from mosha.connect.sql.statement import Query
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Neighbors, Person, Row, Unit

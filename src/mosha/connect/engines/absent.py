@@ -14,8 +14,7 @@ from sqlglot import exp
 from mosha.connect.engines.source import Engine
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question
-from mosha.connect.plan.source import Field, Source
-from mosha.connect.plan.totals import Array
+from mosha.connect.plan.source import Array, Field, Source
 from mosha.connect.sql.dialect import DUCKDB, Node
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError

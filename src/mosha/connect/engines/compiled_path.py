@@ -44,7 +44,7 @@ from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Aggregation, NearRanks, Norms, Question
 from mosha.connect.plan.bounding import NormBound, Truncate
 from mosha.connect.plan.owner_keys import OwnerKeys, split_owners
-from mosha.connect.plan.totals import Array, Totals, object_array
+from mosha.connect.plan.source import Array, Totals, object_array
 from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, cast, column, number
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import FEW, alias, contributions, copies, key_columns, select

@@ -56,8 +56,7 @@ from mosha.connect.engines.source import BATCH, Columns, Engine, Use, stopping, 
 from mosha.connect.engines.tried import warn_if_untried
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Norms, Question
-from mosha.connect.plan.source import Field
-from mosha.connect.plan.totals import Array, Totals
+from mosha.connect.plan.source import Array, Field, Totals
 from mosha.connect.sql.dialect import DUCKDB, Listed, Node, call, column, text
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import FEW, Query, alias, select, span_of

@@ -16,8 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.language.schema import Type
-from mosha.connect.plan.source import Field
-from mosha.connect.plan.totals import Array, integers, object_array
+from mosha.connect.plan.source import Array, Field, integers, object_array
 from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, Read, binary, call, cast, choose, column, number, text
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, all_of, select

@@ -21,7 +21,7 @@ import numpy as np
 from mosha.connect.kernels.columns import values_of
 from mosha.connect.plan.aggregation import Aggregation, Norms, Question
 from mosha.connect.plan.bounding import NormBound, Truncate
-from mosha.connect.plan.totals import Array, Totals, integers
+from mosha.connect.plan.source import Array, Totals, integers
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.core.private_log import note_privately

@@ -12,7 +12,7 @@ from sqlglot import exp
 from mosha.connect.engines.duckdb_fields import key_array, read_arrow
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question
-from mosha.connect.plan.totals import Array, object_array
+from mosha.connect.plan.source import Array, object_array
 from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, call, cast, choose, column, number
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import alias, all_of, copies, key_columns, select

@@ -22,8 +22,7 @@ from sqlglot import exp
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.plan.aggregation import NearRanks, Norms, Question
 from mosha.connect.plan.relation import Relation
-from mosha.connect.plan.source import Field, Source
-from mosha.connect.plan.totals import Array, Totals, integers, object_array
+from mosha.connect.plan.source import Array, Field, Source, Totals, integers, object_array
 from mosha.connect.sql.dialect import Dialect, Node
 from mosha.connect.sql.norms import queries, sql_of
 from mosha.connect.sql.rows import write_for_people

@@ -14,7 +14,7 @@ from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Type
 from mosha.connect.language.value import Clamped, Persons, Rows, Value
 from mosha.connect.plan.aggregation import NearRanks, Norms, Question
-from mosha.connect.plan.totals import Array
+from mosha.connect.plan.source import Array
 from mosha.connect.sql.statement import is_plain_count
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 from mosha.connect.kernels.columns import Table
 from mosha.connect.plan.aggregation import NearRanks
 from mosha.connect.plan.bounding import NormBound, Unbounded
-from mosha.connect.plan.totals import Array, Totals
+from mosha.connect.plan.source import Array, Totals
 
 __all__ = ["NearRows", "find_near_rows"]
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mosha.connect.kernels.columns import Gathered, Table, Wanted, fill_values, keep_rows
-from mosha.connect.plan.totals import Array
+from mosha.connect.plan.source import Array
 
 __all__ = ["Owners", "PairTable", "find_owners"]
 

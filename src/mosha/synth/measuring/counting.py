@@ -20,7 +20,7 @@ from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Unbounded
 from mosha.connect.plan.person_steps import Summary, SummaryColumn
 from mosha.connect.plan.relation import Relation
-from mosha.connect.plan.totals import Totals
+from mosha.connect.plan.source import Totals
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
 from mosha.core.unit import Neighbors, Person, Row, Unit

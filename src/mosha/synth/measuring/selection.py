@@ -18,7 +18,7 @@ from mosha.connect.language.schema import Type
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.relation import Relation
-from mosha.connect.plan.totals import Totals
+from mosha.connect.plan.source import Totals
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Failure

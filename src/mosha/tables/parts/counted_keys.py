@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from mosha.connect.engines.source import answer_in_batches
-from mosha.connect.plan.totals import Totals
+from mosha.connect.plan.source import Totals
 from mosha.core.event import Event
 from mosha.core.events import Failure
 from mosha.core.language import Phrase, make_note, phrase

@@ -15,7 +15,7 @@ from mosha.connect.engines.source import answer_in_batches
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
-from mosha.connect.plan.totals import Totals
+from mosha.connect.plan.source import Totals
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event

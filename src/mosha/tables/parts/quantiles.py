@@ -15,7 +15,7 @@ from mosha.connect.engines.source import answer, explain
 from mosha.connect.language.value import Clamped, Rows
 from mosha.connect.plan.aggregation import NearRanks
 from mosha.connect.plan.bounding import NormBound, Unbounded
-from mosha.connect.plan.totals import Totals, find_numbers
+from mosha.connect.plan.source import Totals, find_numbers
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event

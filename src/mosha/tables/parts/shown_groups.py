@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.connect.language.checking import type_of
-from mosha.connect.plan.totals import Totals
+from mosha.connect.plan.source import Totals
 from mosha.tables.parts.key_values import in_utc
 from mosha.tables.parts.part import Frame, Rows
 
