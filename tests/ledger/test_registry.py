@@ -162,6 +162,39 @@ def test_every_damage_to_an_entry_is_a_problem(ledger: Any) -> None:
         assert find_problems(bad)
 
 
+@pytest.mark.parametrize(
+    ("name", "curators", "slug"),
+    [
+        ("visits", ["Hospital X"], "visits-hospital-x-2026"),
+        ("Stays (by ward)", ["Hospital X", "City of Y"], "stays-by-ward--hospital-x-city-of-y-2026"),
+        ("住院统计", ["某医院"], "住院统计-某医院-2026"),
+        ("7", ["8_9"], "7-8-9-2026"),
+    ],
+)
+def test_the_slug_is_the_one_that_the_registry_makes(ledger: Any, name: str, curators: Any, slug: str) -> None:
+    """Its check makes the slug anew of name, curators and year, and compares it with the line as it is written."""
+    ledger.account("visits", unit=mosha.Row(), epsilon=1)
+    details = ALL | {"name": name, "data_curators": curators, "publication_date": "2026-03-31"}
+    found = entry_of(ledger, details)
+    assert found["url_slug"] == slug
+    assert entry_of(ledger, details | {"url_slug": slug}) == found
+    written = write_yaml(found)
+    assert yaml.safe_load(written) == found
+    assert not any(letter.isalpha() for letter in slug) or written.startswith(f"url_slug: {slug}\n")
+    with pytest.raises(errors.InvalidParameter, match=slug):
+        entry_of(ledger, details | {"url_slug": "visits-2026"})
+
+
+@pytest.mark.parametrize("shape", [None, 7, "basic", [], {}])
+def test_what_has_no_shape_of_an_entry_is_a_problem_and_no_failure(ledger: Any, shape: Any) -> None:
+    ledger.account("visits", unit=mosha.Row(), epsilon=1)
+    good = entry_of(ledger)
+    for name in good:
+        assert find_problems(good | {name: shape})
+    for section in ("basic", "administrative"):
+        assert find_problems(good | {"deployment": good["deployment"] | {section: shape}})
+
+
 def test_texts_survive_yaml(ledger: Any) -> None:
     ledger.account("visits", unit=mosha.Row(), epsilon=1, delta=1e-20)
     text = "Wards: \"A\", 'B' # not a comment\n- 磨砂 {x: [y]} & *z !t %\t|>"

@@ -147,8 +147,7 @@ def make_entry(statement: StatementFacts, details: Mapping[str, object] | None, 
     if missing := missing_fields(entry, tier or 1):
         raise InvalidParameter("ledger.registry_missing", parameter="details", tier=tier or 1, missing=missing)
     entry["tier"] = tier or max(level for level in (1, 2, 3) if not missing_fields(entry, level))
-    year = sections["basic"]["publication_date"][:4] if isinstance(sections["basic"]["publication_date"], str) else ""
-    entry.setdefault("url_slug", _slug(f"{sections['basic']['name']} {year}"))
+    entry.setdefault("url_slug", _make_slug(sections["basic"]))
     if problems := find_problems(entry):
         raise InvalidParameter("ledger.registry_refuses", problem=problems[0])
     ordered = {name: entry[name] for name in ("url_slug", "status", "tier")}
@@ -178,13 +177,16 @@ def find_problems(entry: Mapping[str, Any]) -> list[Phrase]:
     ]
     if problems:
         return problems
-    if not isinstance(entry["url_slug"], str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry["url_slug"]):
-        problems.append(phrase("ledger.field_slug"))
+    sections = {name: given for name, given in _read_mapping(entry["deployment"]).items() if isinstance(given, Mapping)}
+    if entry["url_slug"] != (slug := _make_slug(sections.get("basic", {}))):
+        problems.append(phrase("ledger.field_slug", slug=slug))
     if entry["status"] not in STATUSES:
         problems.append(phrase("ledger.field_one_of", name="status", options=STATUSES))
     if type(entry["tier"]) is not int or entry["tier"] not in (1, 2, 3):
         problems.append(phrase("ledger.field_one_of", name="tier", options=["1", "2", "3"]))
-    for section, given in entry["deployment"].items():
+    misshapen = [name for name in _read_mapping(entry["deployment"]) if name not in sections]
+    problems += [phrase("ledger.field_section", name=name) for name in misshapen]
+    for section, given in sections.items():
         known = FIELDS.get(section, {})
         problems += [phrase("ledger.field_unknown", name=section)] if not known else []
         problems += [
@@ -195,7 +197,12 @@ def find_problems(entry: Mapping[str, Any]) -> list[Phrase]:
             for name, value in given.items()
             if name in known and (fault := _find_fault(f"{section}.{name}", known[name][1], value))
         ]
-    return problems + [phrase("ledger.field_missing", name=name) for name in missing_fields(entry, 1)]
+    missing = missing_fields({"deployment": sections}, 1)
+    return problems + [phrase("ledger.field_missing", name=name) for name in missing]
+
+
+def _read_mapping(given: object) -> Mapping[str, Any]:
+    return given if isinstance(given, Mapping) else {}
 
 
 def _find_fault(name: str, kind: str | tuple[str, ...], value: Any) -> Phrase | None:
@@ -295,8 +302,16 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def _slug(text: str) -> str:
-    return "-".join(re.findall(r"[a-z0-9]+", text.lower())) or "entry"
+def _make_slug(basic: Mapping[str, object]) -> str:
+    """The address of an entry: the registry makes it of the name, the curators and the year, and takes no other.
+
+    >>> _make_slug({"name": "Stays (2026)", "data_curators": ["Hospital X", "City"], "publication_date": "2026-11-01"})
+    'stays-2026--hospital-x-city-2026'
+    """
+    curators = basic.get("data_curators")
+    names = [str(each) for each in curators] if isinstance(curators, list) else []
+    parts = (str(basic.get("name", "")), "-".join(names), str(basic.get("publication_date", "")).split("-", 1)[0])
+    return "_".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
 
 
 def _in_order(given: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, Any]:
@@ -304,7 +319,7 @@ def _in_order(given: Mapping[str, object], fields: Mapping[str, object]) -> dict
 
 
 def write_yaml(entry: Mapping[str, object], indent: int = 0) -> str:
-    r"""The entry as YAML: texts are quoted as in JSON, which YAML reads alike.
+    r"""The entry as YAML: texts are quoted as in JSON, which YAML reads alike; the slug is plain, for it is searched.
 
     >>> write_yaml({"tier": 1, "names": ["Li", "Wang"], "basic": {"name": "Stays: 2026"}})
     'tier: 1\nnames:\n  - "Li"\n  - "Wang"\nbasic:\n  name: "Stays: 2026"\n'
@@ -316,7 +331,8 @@ def write_yaml(entry: Mapping[str, object], indent: int = 0) -> str:
         elif isinstance(value, list) and value:
             lines += f"{space}{name}:\n" + "".join(f"{space}  - {_quote(each)}\n" for each in value)
         else:
-            lines += f"{space}{name}: {_quote(value)}\n"
+            is_plain = name == "url_slug" and isinstance(value, str) and re.fullmatch(r"[\w-]*[^\W\d_-][\w-]*", value)
+            lines += f"{space}{name}: {value if is_plain else _quote(value)}\n"
     return lines
 
 
