@@ -78,21 +78,80 @@ def select_best(law: Any, generate: Any) -> Any:
     return np.diff(generate(np.concatenate(([0.0], np.cumsum(law)))))
 
 
-def select() -> Iterator[tuple[Any, ...]]:
-    """The best of a random number of runs (Papernot and Steinke 2022), by the generating function of that number."""
-    multiplier, mu, epsilon = draw_noise()
-    multiplier, mu = max(multiplier, 0.8), min(mu, 1.25)
+def draw_number_of_runs() -> tuple[Any, ...]:
+    """A shape, the mean and the generating function of a number of runs (Papernot and Steinke 2022)."""
     shape, chance = random.choice([-0.5, 0.0, 0.5, 1.0, 2.0]), random.uniform(0.05, 0.9)
     if shape == 0:
         mean = (1 / chance - 1) / math.log(1 / chance)
-        generate = lambda z: np.log(1 - (1 - chance) * z) / math.log(chance)
-    else:
-        mean = shape * (1 - chance) / (chance * (1 - chance**shape))
-        generate = lambda z: ((1 - (1 - chance) * z) ** -shape - 1) / (chance**-shape - 1)
+        return shape, mean, lambda z: np.log(1 - (1 - chance) * z) / math.log(chance)
+    mean = shape * (1 - chance) / (chance * (1 - chance**shape))
+    return shape, mean, lambda z: ((1 - (1 - chance) * z) ** -shape - 1) / (chance**-shape - 1)
+
+
+def select() -> Iterator[tuple[Any, ...]]:
+    """The best of a random number of runs."""
+    multiplier, mu, epsilon = draw_noise()
+    multiplier, mu = max(multiplier, 0.8), min(mu, 1.25)
+    shape, mean, generate = draw_number_of_runs()
     event = events.Selected(events.Gaussian(multiplier), mean, "negative-binomial", shape)
     first, second = cut(mu), cut(0)
     for a, b in ((first, second), (first[::-1], second[::-1])):
         yield event, epsilon, find_delta(select_best(a, generate), select_best(b, generate), epsilon)
+
+
+def select_of_a_poisson_number() -> Iterator[tuple[Any, ...]]:
+    """The best of a number of runs that may be none, which is an outcome too."""
+    multiplier, mu, epsilon = draw_noise()
+    multiplier, mu = max(multiplier, 0.8), min(mu, 1.25)
+    mean = random.choice([0.3, 1.0, 3.0, 20.0])
+    event = events.Selected(events.Gaussian(multiplier), mean, "poisson")
+    none = math.exp(-mean)
+    for turn in (1, -1):
+        laws = [np.append(select_best(cut(at)[::turn], lambda z: np.exp(mean * (z - 1))), none) for at in (mu, 0)]
+        yield event, epsilon, find_delta(laws[0], laws[1], epsilon)
+
+
+def select_responses() -> Iterator[tuple[Any, ...]]:
+    """The best of a random number of randomized responses, for any order of the answers."""
+    local, size, epsilon = (
+        random.choice([0.1, 0.5, 1, 2]),
+        random.choice([2, 3, 4]),
+        random.choice([0, 0.05, 0.3, 1, 2]),
+    )
+    shape, mean, generate = draw_number_of_runs()
+    one, two = random.sample(range(size), 2)
+    laws: list[Any] = []
+    for place in (one, two):
+        law = np.ones(size)
+        law[place] = math.exp(local)
+        laws.append(select_best(law / law.sum(), generate))
+    response = events.RandomizedResponse(local, size) if size > 2 else events.Pure(local)
+    yield events.Selected(response, mean, "negative-binomial", shape), epsilon, find_delta(laws[0], laws[1], epsilon)
+
+
+def move_by_a_group() -> Iterator[tuple[Any, ...]]:
+    """Laplace noise, moved by several units that all push in one direction: the worst is known."""
+    scale, size, epsilon = (
+        random.choice([0.5, 1, 2, 6]),
+        random.choice([2, 3, 5]),
+        random.choice([0, 0.05, 0.3, 1, 2, 4]),
+    )
+    shown = max(0.0, 1 - math.exp((epsilon - size / scale) / 2))
+    yield events.Group(events.Laplace(scale), size), epsilon, shown
+
+
+def draw_whole_numbers() -> Iterator[tuple[Any, ...]]:
+    """Discrete Gaussian noise on one number and on two that move together."""
+    sigma, epsilon = random.choice([0.5, 0.7, 1, 1.5, 3, 10]), random.choice([0, 0.1, 0.5, 1, 3])
+    reach = int(60 * sigma) + 5
+    weights = np.exp(-(np.arange(-reach, reach + 2) ** 2) / (2 * sigma**2))
+    law = weights / weights.sum()
+    moved = np.concatenate(([0.0], law[:-1]))
+    yield events.DiscreteGaussian(sigma, 1.0, 1), epsilon, find_delta(law, moved, epsilon)
+    if sigma <= 3:
+        pair, both = np.outer(law, law).ravel(), np.outer(moved, moved).ravel()
+        event = events.DiscreteGaussian(sigma / math.sqrt(2), math.sqrt(2), 2)
+        yield event, epsilon, find_delta(pair, both, epsilon)
 
 
 def shuffle_answers() -> Iterator[tuple[Any, ...]]:
@@ -139,8 +198,8 @@ def fail_sometimes() -> Iterator[tuple[Any, ...]]:
 
 
 PAIRS = [
-    replace_in_a_sample, draw_with_replacement, sample_a_group, select, shuffle_answers, repeat_bounded_ranges,
-    fail_sometimes,
+    replace_in_a_sample, draw_with_replacement, sample_a_group, move_by_a_group, select, select_of_a_poisson_number,
+    select_responses, shuffle_answers, repeat_bounded_ranges, draw_whole_numbers, fail_sometimes,
 ]  # fmt: skip
 
 
