@@ -210,6 +210,33 @@ def test_a_pandas_frame_may_change_and_is_read_again() -> None:
     assert engine._compiled._kept is None
 
 
+def test_a_dict_of_columns_is_answered_by_kernels_and_in_slices_and_may_change_in_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its rows are those of its columns: it was taken for a table of as many rows as it has columns."""
+    who, g = np.repeat(np.arange(500), 3), np.tile(np.arange(5), 300)
+    kernels, plain = DuckDB(compiled_from=1000), DuckDB(compiled_from=None)
+    tables = {engine: private(engine.frame({"who": who, "g": g}), person="who") for engine in (kernels, plain)}
+
+    def ask(engine: Any) -> Any:
+        bound = NormBound(1, {"n": 1}, fraction=3)
+        return answer(Aggregation(tables[engine], {"g": col("g")}, {"n": Rows()}, bound=bound)).to_dict()
+
+    used: list[Any] = []
+    run = kernels._compiled.answer
+    monkeypatch.setattr(kernels._compiled, "answer", lambda *given: used.append(given[1]) or run(*given))
+    first = ask(kernels)
+    assert used == [who.size]
+    assert first == ask(plain)
+    g[:] = 0  # what the caller still holds may change, and nothing of it is kept
+    assert kernels._compiled._kept is None
+    assert ask(kernels) == ask(plain) != first
+    sliced: list[Any] = []
+    monkeypatch.setattr("mosha.connect.engines.duckdb.slices_for", lambda _, size, __: sliced.append(size) or 4)
+    assert ask(plain) == ask(kernels)
+    assert sliced == [who.size]
+
+
 def test_too_little_memory_leaves_the_question_to_sql(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(people(20_000, 1), path)
