@@ -42,8 +42,12 @@ LITTLE = 2.0
 RARE = 1e-6
 """Laws that are less likely than this do not say how large a norm may be."""
 
-LIKELY = 0.975
-"""How likely noise and what is cut stay within bars of 95%: some laws fit the tail worse than they seem to."""
+LIKELY, LIKELY_GUESS = 0.975, 0.9
+"""How likely noise and what is cut stay within bars of 95%: some laws fit the tail worse than they seem to. And where
+the noise hides the tail: no bar can be relied on there, so the one that is shown is a guess that people can use."""
+
+MOST_GUESSED = 1.0
+"""Times what is left: a guess says no more than that as much again may be cut."""
 
 ENOUGH = 200.0
 """So many scales of noise of people show how slowly a tail falls; with fewer, slow laws look like others."""
@@ -207,13 +211,14 @@ class NormChoice:
         left = np.maximum(np.sum(contents, axis=1) - lost[best], 1.0)
         cuts = lost[best] / left
         norm = norms[best]
-        drawn = self._draw(noisy, marks, laws[0], generator)
+        hidden = laws[0].weight < LIKELY and float(laws[0].people.sum()) < ENOUGH * float(self.scale)
+        drawn = self._draw(noisy, marks, laws[0], generator, hidden=hidden)
         people = np.repeat(drawn.mean(axis=0) / POINTS, POINTS)
         sums = points if totals is None else _match_totals(people, totals, points, leader.magnitude)
         each = (sums * np.maximum(1 - norm / points, 0.0)).reshape(-1, POINTS).mean(axis=1)
-        wider = widen_bar(drawn @ each / count, spread(float(norm)), LIKELY)
-        hidden = laws[0].weight < LIKELY and float(laws[0].people.sum()) < ENOUGH * float(self.scale)
+        wider = widen_bar(drawn @ each / count, spread(float(norm)), LIKELY_GUESS if hidden else LIKELY)
         most = wider * count / float(weights @ left)
+        most = min(most, MOST_GUESSED) if hidden else most
         return Candidate(norm, float(costs[best]), float(weights @ cuts), most, hidden)
 
     def _read(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> list[Law] | None:
@@ -221,13 +226,20 @@ class NormChoice:
         return weigh_laws(_join_last(noisy), marks, float(self.scale))
 
     def _draw(
-        self, noisy: NDArray[np.float64], marks: tuple[int, ...], ending: Law, generator: np.random.Generator
+        self,
+        noisy: NDArray[np.float64],
+        marks: tuple[int, ...],
+        ending: Law,
+        generator: np.random.Generator,
+        *,
+        hidden: bool,
     ) -> NDArray[np.float64]:
         """How many people may have each norm, a row for each draw: nobody more than is seen, as likely as that is."""
         counts, scale = _join_last(noisy), float(self.scale)
         drawn = draw_people(counts, marks, scale, find_last(counts, marks, scale) or 0, generator)
         order = generator.permutation(len(drawn))  # draws stand in the order of their laws
-        share = ending.weight if ending.weight >= LIKELY else ending.weight / 4  # in doubt, the cautious side
+        cautious = max(0.0, 4 * ending.weight - 3) if hidden else ending.weight / 4  # in doubt, the cautious side
+        share = ending.weight if ending.weight >= LIKELY else cautious
         drawn[order[: round(share * len(drawn))]] = ending.people.reshape(-1, POINTS).sum(axis=1)
         return drawn
 
