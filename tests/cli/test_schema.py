@@ -89,6 +89,38 @@ def test_a_start_writes_declaration_ledger_and_report(tmp_path: Path, capsys: py
     assert main(["report", "run", str(tmp_path / "visits.report.yaml")]) == 0
 
 
+def test_every_command_pays_from_the_book_that_was_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`mosha query` opened a second book over the same people, beside the one of `mosha start`."""
+    data = write(tmp_path)
+    assert main(["start", data, "--person", "patient_id", "--at-most", "3", "--epsilon", "0.5"]) == 0
+    assert main(["query", data, "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.1"]) == 0
+    assert [path.name for path in tmp_path.glob("*.db")] == ["visits.privacy.db"]
+    with mosha.Ledger(tmp_path / "visits.privacy.db", create=False) as book:
+        assert [account.name for account in book.accounts()] == ["Visits"]
+        assert book.account("Visits").spent == pytest.approx(0.1)
+    assert main(["report", "draft", str(tmp_path / "second.yaml"), "--data", data]) == 0
+    assert 'account: "Visits"' in (tmp_path / "second.yaml").read_text()
+    capsys.readouterr()
+
+
+def test_a_start_takes_the_book_that_a_question_began(tmp_path: Path) -> None:
+    data = write(tmp_path)
+    asked = ["query", data, "SELECT COUNT(*) AS n FROM visits", "--unit", "patient_id", "--at-most", "3"]
+    assert main([*asked, "--epsilon", "0.1"]) == 0
+    assert main(["start", data, "--person", "patient_id", "--at-most", "3", "--epsilon", "0.5"]) == 0
+    assert [path.name for path in tmp_path.glob("*.db")] == ["visits.csv.privacy.db"]
+    assert main(["report", "run", str(tmp_path / "visits.report.yaml")]) == 0
+    with mosha.Ledger(tmp_path / "visits.csv.privacy.db", create=False) as book:
+        assert [account.name for account in book.accounts()] == ["visits"]
+
+
+def test_a_draft_is_yaml_and_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--out x.toml` wrote YAML into a file that nobody could read."""
+    assert main(["schema", "draft", write(tmp_path), "--out", str(tmp_path / "visits.schema.toml")]) == 1
+    assert ".schema.yaml" in capsys.readouterr().err
+    assert not (tmp_path / "visits.schema.toml").exists()
+
+
 def test_a_whole_database_is_drafted_from_its_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "shop.duckdb"
     with duckdb.connect(place) as connection:

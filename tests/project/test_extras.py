@@ -16,7 +16,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 MODULES = {
     "dp-accounting": "dp_accounting",
     "python-multipart": "python_multipart",
-    "pyyaml": "yaml",
 }  # what is imported, where it is called otherwise
 FOR_PEOPLE = {"docs", "dev", "test"}  # extras of those who work on Mosha
 WITHOUT_A_GUARD = {  # imports inside of functions that are only called with an object of the guest in hand, or by it
@@ -171,9 +170,6 @@ CALLS = {
         "unit=mosha.Person('p', at_most=1), account=account())": "arrow",
     },
     "matplotlib": {"answer().plot()": "plot"},
-    "yaml": {
-        "(folder / 't.schema.yaml').write_text('unit: {}') and answer()": "yaml",
-    },
     "psycopg": {"mosha.Ledger('postgresql://nowhere/none')": "postgres"},
     "pymysql": {"mosha.connect.source('mariadb://nowhere/none', table='t')": "mysql"},
     "dp_accounting": {

@@ -47,7 +47,7 @@ def test_the_wheel_installs_the_command(wheel: Any) -> None:
 
 def test_the_base_install_stays_small() -> None:
     base = {re.match(r"[\w-]+", requirement)[0] for requirement in project()["dependencies"]}
-    assert base == {"numpy", "scipy", "cryptography", "duckdb", "sqlglot", "typer", "rich"}
+    assert base == {"numpy", "scipy", "cryptography", "duckdb", "sqlglot", "typer", "rich", "pyyaml"}
 
 
 def test_no_file_of_the_package_is_long_and_none_is_named_after_nothing() -> None:

@@ -41,7 +41,7 @@ def test_each_links_to_the_other() -> None:
 
 def test_the_snippets_run_after_the_base_install(tmp_path: Path) -> None:
     """Without any extra: packages that only extras bring are blocked."""
-    absent = ["pandas", "pyarrow", "polars", "numba", "matplotlib", "torch", "yaml", "psycopg", "pyspark", "altair"]
+    absent = ["pandas", "pyarrow", "polars", "numba", "matplotlib", "torch", "psycopg", "pyspark", "altair"]
     code = "\n".join(block.text for block in blocks(ENGLISH) if block.language == "python")
     begin = f"import sys\nfor name in {absent}:\n    sys.modules[name] = None\n"
     done = subprocess.run(

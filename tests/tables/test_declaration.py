@@ -1,7 +1,6 @@
 """What is publicly known is said once, in a file beside the data or in Python, and every question uses it."""
 
 import json
-import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 import mosha
-from mosha.errors import DataError, InvalidParameter, MissingExtra, MoshaError, Unbounded, WrongUnit
+from mosha.errors import DataError, InvalidParameter, MoshaError, Unbounded, WrongUnit
 from mosha.tables import Budget, Declaration, mean, protect, read_declaration
 from mosha.tables.declaration import beside
 
@@ -193,10 +192,3 @@ def test_a_declaration_of_columns_that_are_not_there_is_refused_at_once(visits: 
         protect(visits, unit=mosha.Row(), schema={"weight": "real"})
     with pytest.raises(DataError, match="'weight'"):
         protect(visits, unit=mosha.Row(), schema={"weight": {"between": [0, 1]}})
-
-
-def test_without_yaml_a_yaml_file_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.yaml").write_text(YAML)
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(MissingExtra, match="yaml"):
-        read_declaration(tmp_path / "a.yaml")

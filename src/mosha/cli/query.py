@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from mosha.cli.books import find_account, place_book
 from mosha.cli.terminal import Json, console, write_json
 from mosha.core.errors import AccountMismatch, InvalidParameter
 from mosha.core.language import make_note, say
@@ -51,6 +52,7 @@ def query(
     ] = None,
     bars: Annotated[str, typer.Option(help="Error bars of quantiles: bought in 'values', or in 'rows'.")] = "values",
     separator: Annotated[str | None, typer.Option(help="What separates the cells of a CSV file (a comma).")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV file that is not UTF-8, such as gbk.")] = None,
     table: Annotated[str | None, typer.Option(help="The table's name in a database.")] = None,
     schema: Annotated[
         Path | None,
@@ -82,8 +84,9 @@ def query(
     declared = Declaration.of(schema or beside(data))
     name = _table_name(data, table)
     whose = _unit(unit, at_most, declared.unit, name)
-    place = ledger or f"{_file(data)}.privacy.db"
-    protected = mosha.tables.protect(data, unit=whose, table=table, schema=declared, separator=separator)
+    place = ledger or place_book(data)
+    options: dict[str, Any] = {"table": table, "separator": separator, "encoding": encoding}
+    protected = mosha.tables.protect(data, unit=whose, schema=declared, **options)
     named = dict.fromkeys((name, "data"), protected)
     shown_as = cast("QuantileBars", bars)
     steps = read_steps(sql, named, bars=shown_as)  # a number about all people in WHERE is asked before the rest
@@ -92,7 +95,8 @@ def query(
         typer.echo(_explain(checked, {"epsilon": epsilon, "rho": rho, "delta": delta}, statements=sql_only))
         return
     with closing(mosha.Ledger(place, key=find_key_file())) as book:
-        paying = _account(book, account or name, whose, limit_epsilon, limit_delta)
+        payer = account or find_account(book, name, whose)
+        paying = _account(book, payer, whose, limit_epsilon, limit_delta)
         level = None if within is None else confidence
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "within": within, "confidence": level}
         options = price | {"rows": rows, "key": key, "deadline": deadline}
@@ -154,12 +158,6 @@ def _unit(unit: str | None, at_most: int | None, declared: Unit | None, name: st
         return declared if at_most is None else replace(declared, at_most=at_most)  # type: ignore[call-arg]
     said = Row(at_most=1 if at_most is None else at_most) if unit == "row" else Person(unit, at_most=at_most)
     return declared if at_most is None and declared is not None and said.protects_same(declared) else said
-
-
-def _file(data: str) -> str:
-    if data.startswith(("postgresql://", "postgres://", "mariadb://", "mysql://")):
-        raise InvalidParameter("cli.no_ledger_beside_server", parameter="--ledger")
-    return data.rstrip("/*")
 
 
 def _put_in_order(data: str, sql: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mosha.cli.books import find_known_account, find_known_book
 from mosha.cli.terminal import Json, progress, write_json
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
@@ -41,7 +42,14 @@ def draft(
         raise typer.BadParameter(say("cli.template_or_data", templates=", ".join(TEMPLATES)))
     if path.exists():
         raise InvalidParameter("cli.file_exists", parameter="path", path=str(path))
-    text = draft_report(template=template, data=data or "", declared=Declaration.of(beside(data)) if data else None)  # type: ignore[arg-type]
+    declared = Declaration.of(beside(data)) if data else None  # type: ignore[arg-type]
+    book = find_known_book(data) if data else None
+    if data and book and declared is not None and declared.unit is not None:
+        name = Path(data.rstrip("/*")).name.split(".")[0]
+        payer = find_known_account(book, name, declared.unit)
+        text = draft_report(data=data, declared=declared, ledger=book, account=payer)
+    else:
+        text = draft_report(template=template, data=data or "", declared=declared)
     path.write_text(text, encoding="utf-8")
     if as_json:
         write_json({"file": str(path)})

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from mosha.cli.books import find_account, find_known_book
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
@@ -47,6 +48,8 @@ def draft(
     from mosha.tables.drafting import draft_declaration  # noqa: PLC0415
 
     place = out or _place_beside(data)
+    if place.suffix not in {".yaml", ".yml"}:
+        raise InvalidParameter("cli.draft_is_yaml", parameter="--out", given=place.suffix, spent="nothing")
     whole = person is not None and "." in person
     if not whole:
         text = draft_declaration(data, table=table, encoding=encoding, sample=public_sample, person=person)
@@ -105,6 +108,7 @@ def start(
     """Answer a steward's questions in order; writes a declaration, opens a ledger and drafts a first report."""
     import mosha  # noqa: PLC0415
     from mosha.connect import source  # noqa: PLC0415
+    from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
     from mosha.reports import draft_report  # noqa: PLC0415
     from mosha.tables.declaration import Declaration  # noqa: PLC0415
     from mosha.tables.drafting import draft_declaration, guess_person  # noqa: PLC0415
@@ -124,20 +128,22 @@ def start(
     declared = Declaration.of(place)
     name = Path(data).name.split(".")[0]
     report = Path(data).with_name(f"{name}.report.yaml")
-    drafted = draft_report(data=Path(data).name, declared=declared)
+    unit = mosha.Person(whose, at_most=most)
+    book = find_known_book(data) or str(Path(data).with_name(f"{name}.privacy.db"))
+    ledger = mosha.Ledger(book, key=find_key_file())
+    account = find_account(ledger, name.replace("_", " ").capitalize(), unit)
+    drafted = draft_report(data=Path(data).name, declared=declared, ledger=Path(book).name, account=account)
     _write_new(
         report,
         drafted.replace("epsilon: 1.0,", f"epsilon: {price},").replace("{epsilon: 3,", f"{{epsilon: {3 * price:g},"),
     )
-    unit = mosha.Person(whose, at_most=most)
-    book = Path(data).with_name(f"{name}.privacy.db")
-    ledger = mosha.Ledger(book)
-    ledger.account(name.replace("_", " ").capitalize(), unit=unit, epsilon=3 * price, delta=1e-5)
+    if all(known.name != account for known in ledger.accounts()):
+        ledger.account(account, unit=unit, epsilon=3 * price, delta=1e-5)
     ledger.close()
     if as_json:
-        write_json({"schema": str(place), "ledger": str(book), "report": str(report)})
+        write_json({"schema": str(place), "ledger": book, "report": str(report)})
     else:
-        typer.echo(say("cli.start_done", schema=str(place), ledger=str(book), report=str(report)))
+        typer.echo(say("cli.start_done", schema=str(place), ledger=book, report=str(report)))
 
 
 def _ask(question: str, default: str | None, read: Callable[[str], Read], again: str) -> Read:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mosha.cli.books import find_account, place_book
 from mosha.cli.terminal import Json, console, number, write_json
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
@@ -52,9 +53,9 @@ def synth(
             _print_forecast(found)
         return
     check_place(out)  # a table that cannot be saved is not paid for
-    place = ledger or f"{data.rstrip('/*')}.privacy.db"
+    place = ledger or place_book(data)
     with closing(mosha.Ledger(place, key=find_key_file())) as book:
-        name = account or Path(data.rstrip("/*")).name.split(".")[0]
+        name = account or find_account(book, Path(data.rstrip("/*")).name.split(".")[0], whose)
         known = any(existing.name == name for existing in book.accounts())
         if known:
             paying = book.account(name, unit=whose)

@@ -25,6 +25,8 @@ def draft_report(
     data: str = "",
     declared: Declaration | None = None,
     title: str = "",
+    ledger: str = "",
+    account: str = "",
     lang: Language | None = None,
 ) -> str:
     """The text of a YAML file: a template as it is, or questions about what a declaration declares.
@@ -34,6 +36,8 @@ def draft_report(
         data: the path of the data, as it is to stand in the file.
         declared: what is publicly known about them; nothing is read from rows.
         title: of the report.
+        ledger: the book that pays, as it is to stand in the file; one beside the data where it is left out.
+        account: who pays; an account named like the report where it is left out.
         lang: "en" or "zh", of a template; the chosen language where it is left out.
 
     >>> draft_report(template="hospital").splitlines()[0][:1]
@@ -52,7 +56,8 @@ def draft_report(
         f"title: {_quote(title or name.replace('_', ' ').capitalize())}",
         "period: month",
         "budget: {epsilon: 1.0, delta: 1.0e-6}",
-        f"ledger: {_quote(f'{name}.privacy.db')}",
+        f"ledger: {_quote(ledger or f'{name}.privacy.db')}",
+        *([f"account: {_quote(account)}"] if account else []),
         "limit: {epsilon: 3, delta: 1.0e-5}  # for all periods together",
         "data:",
         f"  {table}: {{path: {_quote(data)}}}",

@@ -12,8 +12,7 @@ from typing import Any, TypeVar, get_args
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
-from mosha.core.language import phrase, read_language
-from mosha.core.names.extras import load_guest
+from mosha.core.language import read_language
 from mosha.core.unit import Edge, Node, Person, Row, Unit
 from mosha.graphs import ProtectedGraph
 from mosha.graphs import protect as protect_graph
@@ -77,7 +76,8 @@ def _read_fields(place: Path) -> dict[str, Any]:
         elif ending == ".toml":
             stored = tomllib.loads(text)
         else:
-            yaml = load_guest("yaml", extra="yaml", needed_for=phrase("reports.in_yaml"))
+            import yaml  # noqa: PLC0415  (only whoever writes YAML)
+
             try:
                 stored = yaml.safe_load(text)
             except yaml.YAMLError as problem:

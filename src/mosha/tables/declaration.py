@@ -6,7 +6,7 @@
       days: {type: integer, between: [0, 30]}
       ward: {type: text, keys: [cardiology, surgery]}
 
-The file is YAML (with the extra `yaml`), TOML or JSON, and `visits.schema.yaml` beside `visits.csv` is found by itself.
+The file is YAML, TOML or JSON, and `visits.schema.yaml` beside `visits.csv` is found by itself.
 What it says is public: it must come from what a column means, never from looking at the private rows.
 """
 
@@ -29,7 +29,7 @@ from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.language.schema import Type, literal_type
 from mosha.connect.plan.source import Field, Source
 from mosha.connect.sql.dialect import Node
-from mosha.core.errors import DataError, InvalidParameter, MissingExtra
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import real
 from mosha.core.unit import Person, Row, Unit
@@ -142,10 +142,8 @@ def _parse(text: str, ending: str) -> Any:
 
 
 def _yaml(text: str) -> Any:
-    try:
-        import yaml  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise MissingExtra("yaml", needed_for="a declaration in YAML (TOML and JSON need nothing)") from None
+    import yaml  # noqa: PLC0415  (only whoever writes YAML)
+
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
 from mosha.core.language import describe_system_error, phrase
 
 __all__ = ["read_document"]
@@ -39,10 +39,8 @@ def _parse(text: str, suffix: str) -> Any:
         return tomllib.loads(text)
     if suffix == ".json":
         return json.loads(text)
-    try:
-        import yaml  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise MissingExtra("yaml", needed_for="a file in YAML") from None
+    import yaml  # noqa: PLC0415  (only whoever writes YAML)
+
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError:
