@@ -98,6 +98,12 @@ def test_a_file_with_tables_is_told_to_name_one(tmp_path: Path) -> None:
     assert "None" not in str(refused.value)
 
 
+def test_join_of_a_frame_says_how_it_becomes_a_table() -> None:
+    """It was said that two protected tables join on the person, though the other one was not protected."""
+    with pytest.raises(mosha.errors.InvalidParameter, match="public_table"):
+        mosha.protect({"p": [1]}, unit=mosha.Person("p")).join({"p": [1], "x": [2]}, on="p")  # type: ignore[arg-type]
+
+
 def test_join_takes_a_public_table_too() -> None:
     rooms = mosha.tables.public_table({"meddol": [1.0, 2.0], "floor": [1, 2]})
     by_floor = TABLE.join(rooms, on="meddol").group_by("floor", keys=[1, 2]).count()

@@ -159,3 +159,12 @@ def test_an_explanation_is_five_sentences_in_either_language(unit: Any) -> None:
             assert all(line.endswith("." if language == "en" else "。") for line in lines), lines
     both = table.group_by("ward").agg(count=tables.count(), mean=mean, median=median)
     assert len(both.explain(epsilon=1, delta=1e-6).splitlines()) == 5
+
+
+def test_a_public_table_shows_its_columns_and_no_internals() -> None:
+    """It printed the SQL that reads its file."""
+    wards = mosha.tables.public_table({"ward": ["a", "b"], "floor": [1, 2]})
+    assert repr(wards) == "Scan(ward text, floor integer)"
+    assert str(wards).splitlines()[0] == "table"
+    assert "floor" in wards._repr_html_()
+    assert "SELECT" not in repr(wards.where(mosha.col("floor") > 1)) + str(wards)

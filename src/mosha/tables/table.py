@@ -145,7 +145,9 @@ class Table(Shown, FrameVerbs):
         if isinstance(other, Relation):
             return self._join_public_on({name: name for name in listed} | dict(also or {}), other, how, suffix)
         also = {name: name for name in listed if name != self.relation.person} | dict(also or {})
-        if not isinstance(other, Table) or not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
+        if not isinstance(other, Table):
+            raise InvalidParameter("tables.join_raw_data", parameter="other", spent="nothing")
+        if not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
             raise WrongUnit("tables.join_other_person")
         if other.account is not self.account:
             raise InvalidParameter("tables.join_two_accounts", spent="nothing")

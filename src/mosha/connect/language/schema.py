@@ -12,8 +12,19 @@ from typing import Any
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.fingerprint import Description
+from mosha.core.language import say
+from mosha.core.showing import Card
 
-__all__ = ["LARGEST_INTEGER", "LARGEST_REAL", "LONGEST_TEXT", "SMALLEST_FACTOR", "Schema", "Type", "literal_type"]
+__all__ = [
+    "LARGEST_INTEGER",
+    "LARGEST_REAL",
+    "LONGEST_TEXT",
+    "SMALLEST_FACTOR",
+    "Columned",
+    "Schema",
+    "Type",
+    "literal_type",
+]
 
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_REAL = 2.0**500
@@ -165,3 +176,30 @@ class Schema(Mapping[str, Type]):
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{name}: {kind}' for name, kind in self._columns.items())})"
+
+
+class Columned:
+    """What has columns shows them, and nothing of rows: as text, and in a notebook.
+
+    >>> class Wards(Columned):
+    ...     schema = Schema({"ward": "text", "floor": "integer"})
+    >>> Wards()
+    Wards(ward text, floor integer)
+    """
+
+    schema: Schema
+
+    def make_card(self) -> Card:
+        """Columns and their types."""
+        heads = [say("tables.shown_column"), say("tables.shown_type")]
+        lines = [[name, str(kind)] for name, kind in self.schema.items()]
+        return Card(title=say("connect.shown_table"), heads=heads, lines=lines, numbers=2)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name} {kind}' for name, kind in self.schema.items())})"
+
+    def __str__(self) -> str:
+        return self.make_card().write_text()
+
+    def _repr_html_(self) -> str:
+        return self.make_card().write_html()

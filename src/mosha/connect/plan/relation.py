@@ -9,7 +9,7 @@ from functools import cached_property
 from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, Expression, as_expression
 from mosha.connect.language.limits import check_limit, seeds
-from mosha.connect.language.schema import Schema, Type
+from mosha.connect.language.schema import Columned, Schema, Type
 from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.options import JoinName
@@ -49,7 +49,7 @@ class Stability:
         return Stability(*(None if n is None else n * factor for n in (self.per_row, self.per_person)))
 
 
-class Relation:
+class Relation(Columned):
     """Rows with a public schema. `person` names the column that says whose a row is, and is never redefined.
 
     Guarantee:
@@ -116,7 +116,7 @@ def _pairs(on: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return ((on, on),) if isinstance(on, str) else tuple(on.items())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scan(Relation):
     """A table as it is; `private=False` says that it is no secret."""
 
