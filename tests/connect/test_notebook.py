@@ -43,5 +43,5 @@ def test_a_short_notebook_runs(widgets: bool, tmp_path: Path, monkeypatch: pytes
     texts = "".join(part.get("text", "") for cell in notebook.cells for part in cell.get("outputs", []))
     assert [word in texts for word in ("a count 1", "a sum 1", "sql 1", "step 1 of 1")] == [True] * 4
     shown = [set(part.get("data", {})) for cell in notebook.cells[-3:] for part in cell.outputs]
-    assert [{"text/html"} <= kinds for kinds in shown] == [True, True, False]
+    assert [{"text/html"} <= kinds for kinds in shown] == [True, True, True]
     assert "image/png" in shown[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from mosha.core.release import Release
+
 __all__ = [
     "draw_band", "draw_degrees", "draw_intervals", "draw_steps", "draw_tradeoff", "draw_training", "draw_tree",
     "draw_with",
 ]  # fmt: skip
+
+
+BEYOND = 4.0
+"""Times the last degree that is above its error bar: so far the picture goes on."""
 
 
 def draw_with(
@@ -39,13 +45,13 @@ def draw_with(
 
 
 def draw_band(
-    values: ArrayLike, errors: ArrayLike, *, title: str = "", across: str = "", up: str = "", footer: str = "",
-    ax: Axes | None = None,
+    values: ArrayLike | Sequence[Release[Any]], errors: ArrayLike | None = None, *, title: str = "", across: str = "",
+    up: str = "", footer: str = "", ax: Axes | None = None,
 ) -> Figure:  # fmt: skip
     """A line over steps with the band that holds the noise: a stream.
 
     Args:
-        values: one number for each step.
+        values: one number for each step, or the releases of a stream's steps, which bring bars and footer along.
         errors: half-widths of the error bars.
         title: stands above the picture.
         across: the label of the horizontal axis.
@@ -56,6 +62,10 @@ def draw_band(
     >>> draw_band([3, 5, 4], 1.0, title="Arrivals").axes[0].get_title(loc="left")
     'Arrivals'
     """
+    if errors is None:
+        releases = cast("Sequence[Release[Any]]", values)
+        footer = footer or (releases[-1].receipt.write_footer() if len(releases) else "")
+        values, errors = [each.value for each in releases], [each.error(0.95) for each in releases]
     line = np.asarray(values, np.float64)
     width = np.broadcast_to(np.asarray(errors, np.float64), line.shape)
     places = np.arange(1, line.size + 1)
@@ -133,6 +143,8 @@ def draw_degrees(
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.5)
+        if sure.any() and unsure.any():  # thousands of empty degrees are a cloud of noise that tells nobody anything
+            axes.set_xlim(0.8, min(float(degrees[-1]) * 1.2, BEYOND * float(degrees[sure][-1])))
         for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
             axes.locator_params(axis=name, subs=(1, 2, 5))  # type: ignore[arg-type]
             axis.set_major_formatter(lambda number, _: f"{number:,.10g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import logging
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import cache
+from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +113,15 @@ def _has_dark_style() -> bool:
     return is_dark(guest.rcParams["figure.facecolor"]) if inside is None else inside
 
 
+_TURNED = ".mosha-picture{filter:invert(.9) hue-rotate(180deg)}"
+PAGE = (
+    f"@media (prefers-color-scheme:dark){{{_TURNED}}}[data-jp-theme-light=true] .mosha-picture{{filter:none}}"
+    + "".join(f"{where} {_TURNED}" for where in ("[data-jp-theme-light=false]", ".vscode-dark", "[theme=dark]"))
+    + ".vscode-light .mosha-picture{filter:none}@media print{.mosha-picture{filter:none!important}}"
+)
+"""What a page says of pictures that it shows: on a dark one light becomes dark, as in the cards of other objects."""
+
+
 @cache
 def _figure_class() -> Any:
     figures = load_guest("matplotlib.figure", extra="plot", needed_for=phrase("mechanisms.picture"))
@@ -124,6 +135,17 @@ def _figure_class() -> Any:
             with use_style():
                 self.savefig(buffer, format="png", dpi=144)
             return buffer.getvalue()
+
+        def _repr_html_(self) -> str:
+            """The same in HTML: on a dark page light and dark change places, and hues stay."""
+            data, wide = base64.b64encode(self._repr_png_()).decode("ascii"), round(96 * self.get_figwidth())
+            titles = [axes.get_title(loc="left") for axes in self.axes]
+            said = escape(" ".join(text for text in (self.get_suptitle(), *titles) if text))
+            dark = "" if is_dark(self.get_facecolor()) else "mosha-picture"
+            return (
+                f'<style>{PAGE}</style><img class="{dark}" alt="{said}" style="width:{wide}px;max-width:100%" '
+                f'src="data:image/png;base64,{data}">'
+            )
 
         def add_labels(self, *, title: str | None, unit: str | None, footer: str) -> None:
             """A title, what the numbers are counted in, and the small line beneath, on a picture that is drawn."""

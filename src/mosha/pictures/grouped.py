@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,7 @@ def draw_groups(
                 _draw_panel(axes, keys, labels[:count], values, errors[name])
                 axes.set_ylabel(unit or "")
             error = errors[name]
-            widest = f" (± {write_number(max(error), max(error))})" if grid and error is not None else notes[name]
+            widest = f" (± {_write_widths(error)})" if grid and error is not None else notes[name]
             axes.set_title(f"{name}{widest}", loc="left", fontsize=9, color=PALE)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
@@ -134,6 +134,16 @@ def _name_quantile(name: str) -> str:
         return part
 
 
+def _write_widths(errors: Sequence[float]) -> str:
+    """The error bars of all cells: one number, or the least and the largest.
+
+    >>> _write_widths([3.0, 3.0]), _write_widths([0.22, 1.8])
+    ('3.0', '0.22–1.8')
+    """
+    ends = dict.fromkeys(write_number(end, end) for end in (min(errors), max(errors)))
+    return "\N{EN DASH}".join(ends)
+
+
 def _is_grid(keys: Mapping[str, Sequence[object]], count: int) -> bool:
     sides = [len(set(column)) for column in keys.values()]
     return len(sides) == 2 and min(sides) > 1 and math.prod(sides) == count
@@ -171,23 +181,27 @@ def _write_numbers(axes: Axes, values: Sequence[float], error: Sequence[float] |
     if len(values) > FEW:
         return
     widths = [0.0] * len(values) if error is None else error
+    whole = _are_whole(values)
     for place, (value, width) in enumerate(zip(values, widths, strict=True)):
         if math.isfinite(value + width):
             end, offset = (max(value + width, 0.0), (0, 4)) if value >= 0 else (min(value - width, 0.0), (0, -11))
             axes.annotate(
-                _round_number(value, width), (place, end), offset, textcoords="offset points", ha="center",
+                _round_number(value, width, whole=whole), (place, end), offset, textcoords="offset points", ha="center",
                 fontsize=8, color=INK,
             )  # fmt: skip
     axes.margins(y=0.12)
 
 
-def _round_number(value: float, width: float) -> str:
-    """A number with the digits that its error bar supports: two of the bar's own, none behind whole numbers.
+def _are_whole(values: Iterable[float]) -> bool:
+    return all(float(value).is_integer() for value in values if math.isfinite(value))
 
-    >>> _round_number(1234.0, 38.2), _round_number(4.712, 2.8), _round_number(7.4567, 0.21)
-    ('1,234', '4.7', '7.46')
+
+def _round_number(value: float, width: float, *, whole: bool) -> str:
+    """A number with the digits that its error bar supports: two of the bar's own, none where all are `whole`.
+
+    >>> _round_number(1234.0, 3.2, whole=True), _round_number(4.712, 2.8, whole=False)
+    ('1,234', '4.7')
     """
-    whole = float(value).is_integer()
     places = 0 if whole else 3 if width <= 0 else max(0, 1 - math.floor(math.log10(width)))
     return f"{value:,.{places}f}"
 
@@ -196,11 +210,20 @@ def _write_cells(image: AxesImage, axes: Axes, cells: list[list[float]], width: 
     """Each number in its cell, where there are few."""
     if sum(map(len, cells)) > MANY or max(map(len, cells)) > FEW:
         return
+    whole = _are_whole(value for line in cells for value in line)
     for row, line in enumerate(cells):
         for column, value in enumerate(line):
             if math.isfinite(value):
                 ink = "white" if is_dark(image.to_rgba(np.array([[value]]))[0][0].tolist()) else INK
-                axes.text(column, row, _round_number(value, width), ha="center", va="center", fontsize=8, color=ink)
+                axes.text(
+                    column,
+                    row,
+                    _round_number(value, width, whole=whole),
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color=ink,
+                )
 
 
 def _draw_heat_map(

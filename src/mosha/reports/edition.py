@@ -62,9 +62,14 @@ class Edition(Shown, Content):
         raise InvalidParameter("reports.unknown_part", part=str(name), parts=names)
 
     def make_card(self) -> Card:
-        facts = [(s.part.heading, MISSING if s.answer is None else repr(s.answer)) for s in self.sections]
+        facts = [(s.part.heading, MISSING if s.answer is None else repr(s.answer)[7:-1]) for s in self.sections]
         notes = [str(receipt) for receipt in self.receipts]
         return Card(title=f"{self.title}, {self.period.label}", facts=facts, notes=notes)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the card, and beneath it every answer."""
+        answers = [section.answer for section in self.sections if section.answer is not None]
+        return super()._repr_html_() + "".join(answer._repr_html_() for answer in answers)
 
     def to_html(self, lang: Language | None = None) -> str:
         """One page without a script, light and dark, that prints well; pictures where the extra `plot` is there."""
