@@ -112,6 +112,12 @@ class World:
                 f"SELECT COUNT(*) AS n FROM (SELECT letter, x FROM {name} UNION ALL SELECT letter, x FROM person) AS u "
                 "WHERE x > 0"
             ),
+            (
+                f"SELECT kind, COUNT(*) AS n, SUM(v) AS s FROM (SELECT 'rows' AS kind, CLAMP(x, 0, 5) AS v FROM {name} "
+                "UNION ALL SELECT 'people', GREATEST(CLAMP(x, -3, 5), 1) FROM person) AS u GROUP BY kind"
+            ),
+            f"SELECT COUNT(*) AS n FROM {name} a FULL JOIN {name} b ON a.up = b.up WHERE a.x <= b.x OR a.x IS NULL",
+            f"SELECT COUNT(*) AS n FROM {name} a FULL JOIN person b ON b.id = a.up WHERE a.x > 0 OR b.x IS NULL",
             f"SELECT COUNT(*) AS n FROM person a WHERE {g.choice(['', 'NOT '])}{inner.replace('a.up', 'a.id')}",
             "SELECT a.letter, COUNT(*) AS n FROM person a, pub p WHERE p.letter = a.letter GROUP BY a.letter",
             f"SELECT COUNT(*) AS n FROM person a JOIN {name} b ON b.up = a.id WHERE a.x >= b.x",
@@ -120,6 +126,9 @@ class World:
         if parent is not None:
             choices.append(
                 f"SELECT b.letter, COUNT(*) AS n FROM {parent} b, {name} a WHERE a.up = b.k GROUP BY b.letter"
+            )
+            choices.append(
+                f"SELECT b.letter, COUNT(*) AS n FROM {parent} b FULL JOIN {name} a ON a.up = b.k GROUP BY b.letter"
             )
             choices.append(f"SELECT COUNT(*) AS n FROM {parent} b LEFT JOIN {name} a ON a.up = b.k WHERE a.x IS NULL")
         return g.choice(choices)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mosha.sql import Statement
     from mosha.tables import Answer
     from mosha.tables.sql.asked_first import AskedFirst
+    from mosha.tables.sql.unions import United
 
 __all__ = ["query"]
 
@@ -89,7 +90,7 @@ def query(
     protected = mosha.tables.protect(data, unit=whose, schema=declared, **options)
     named = dict.fromkeys((name, "data"), protected)
     shown_as = cast("QuantileBars", bars)
-    steps = read_steps(sql, named, bars=shown_as)  # a number about all people in WHERE is asked before the rest
+    steps = read_steps(sql, named, bars=shown_as)  # several questions
     checked = statement(sql, named, bars=shown_as) if steps is None else steps
     if explain or sql_only or checked.explained:
         typer.echo(_explain(checked, {"epsilon": epsilon, "rho": rho, "delta": delta}, statements=sql_only))
@@ -111,11 +112,11 @@ def query(
         _show(answer, confidence, place, as_json=as_json)
 
 
-def _explain(checked: Statement | AskedFirst, prices: Mapping[str, float | None], *, statements: bool) -> str:
+def _explain(checked: Statement | AskedFirst | United, prices: Mapping[str, float | None], *, statements: bool) -> str:
     """What would run, in a few sentences or as the statements themselves."""
-    from mosha.tables.sql.asked_first import AskedFirst  # noqa: PLC0415
+    from mosha.sql import Statement  # noqa: PLC0415
 
-    if isinstance(checked, AskedFirst):
+    if not isinstance(checked, Statement):
         return checked.explain(prices, statements=statements)
     epsilon, rho = prices["epsilon"], prices["rho"]
     return checked.question.explain(epsilon=epsilon, rho=rho, delta=prices["delta"] or 0.0, statements=statements)

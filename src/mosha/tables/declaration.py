@@ -91,6 +91,13 @@ class Declaration:
         """What is known after a join with a table of which `other` is declared: the table's own words first."""
         return replace(self, ranges={**other.ranges, **self.ranges}, keys={**other.keys, **self.keys})
 
+    def either(self, other: Declaration) -> Declaration:
+        """What is known of rows of which some are declared so and the others as `other`: what both say, together."""
+        ends = {name: (*found, *other.ranges[name]) for name, found in self.ranges.items() if name in other.ranges}
+        keys = {name: (*found, *other.keys[name]) for name, found in self.keys.items() if name in other.keys}
+        ranges = {name: (min(found), max(found)) for name, found in ends.items()}
+        return Declaration(ranges=ranges, keys={name: tuple(dict.fromkeys(found)) for name, found in keys.items()})
+
 
 def beside(place: object) -> Path | None:
     """The declaration beside a file, folder or glob: its name without its ending, then .schema and one of `ENDINGS`."""

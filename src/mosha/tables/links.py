@@ -20,11 +20,13 @@ class Links:
             equal in the columns of one key belong to the same person, or to nobody.
         hidden: columns that the plan needs and no query names, such as the person that was reached along a path.
         path: how the person is reached, in words of the schema.
+        place: the schema of the engine in which the table stands without being said, such as public.
     """
 
     implied: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()
     path: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,3 +35,4 @@ class PublicTable:
 
     relation: Relation
     declared: Declaration = field(default_factory=Declaration)
+    links: Links = field(default_factory=Links)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
+from urllib.parse import urlsplit
 
 from mosha.connect.engines.opening import DATABASES, source
 from mosha.connect.engines.source import Engine
@@ -129,12 +130,23 @@ def protect_database(
         for column in {**table.columns.ranges, **table.columns.keys}:
             opened[name].schema[column]  # a slip in the file is told now, not when somebody asks
         if table.rows_of is None:
-            tables[name] = PublicTable(_declare_key(public(opened[name]), table), table.columns)
+            row = _declare_key(public(opened[name]), table)
+            tables[name] = PublicTable(row, table.columns, Links(place=_find_schema(place)))
             continue
-        links = _find_links(name, paths, relations[name], said)
+        links = replace(_find_links(name, paths, relations[name], said), place=_find_schema(place))
         unit = said.persons[table.rows_of].unit
         tables[name] = Table(relations[name], unit, accounts.get(table.rows_of), table.columns, links)
     return Database(tables)
+
+
+def _find_schema(place: object) -> str:
+    """The schema in which an engine looks for tables that are named without one."""
+    text = os.fspath(place) if isinstance(place, str | os.PathLike) else ""
+    if text.startswith(("postgresql://", "postgres://")):
+        return "public"
+    if "://" in text:
+        return urlsplit(text).path.strip("/").lower()
+    return "main" if FilePath(text).suffix.lower() in DATABASES else ""
 
 
 def _choose_accounts(account: Any, said: DatabaseDeclaration) -> dict[str, Account]:

@@ -36,6 +36,10 @@ def _starts_with(node: exp.Expression, value: Expression) -> Expression:
     return value.starts_with(_read_text(node, "expression", "tables.sql_starts_with"))
 
 
+def _ends_with(node: exp.Expression, value: Expression) -> Expression:
+    return value.ends_with(_read_text(node, "expression", "tables.sql_like"))
+
+
 def _contains(node: exp.Expression, value: Expression) -> Expression:
     return value.contains(_read_text(node, "expression", "tables.sql_like"))
 
@@ -65,6 +69,7 @@ TEXT_FUNCTIONS: Mapping[type[exp.Expression], TextFunction] = {
     exp.ILike: _ilike,
     exp.StartsWith: _starts_with,
     exp.Contains: _contains,
+    exp.EndsWith: _ends_with,
     exp.Substring: _substring,
     exp.Left: _take_left,
     exp.StrPosition: _position,

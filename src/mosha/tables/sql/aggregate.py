@@ -19,7 +19,8 @@ from mosha.connect.language.schema import Type
 from mosha.core.options import QuantileBars
 from mosha.tables import aggregates as tables
 from mosha.tables.aggregates import Aggregate, maximum, minimum, quantile
-from mosha.tables.sql.scalar import MOST_POWER, Refused, Scope, between, constant, name_of, scalar
+from mosha.tables.functions.range_functions import between, split_ends
+from mosha.tables.sql.scalar import MOST_POWER, Refused, Scope, constant, name_of, scalar
 
 __all__ = ["AGGREGATES", "Context", "Range", "aggregate", "find_range", "is_aggregate"]
 
@@ -29,11 +30,12 @@ Known = Callable[[exp.Expression], Range | None]
 
 PARTS: Mapping[str, Range] = {
     "QUARTER": (1, 4), "MONTH": (1, 12), "DAY": (1, 31), "ISODOW": (1, 7), "HOUR": (0, 23), "MINUTE": (0, 59),
+    "DOW": (0, 6), "DAYOFWEEK": (0, 6), "DOY": (1, 366), "DAYOFYEAR": (1, 366), "WEEK": (1, 53), "SIGN": (-1, 1),
 }  # fmt: skip
 
 _FUNCTIONS: Mapping[type[exp.Expression], str] = {
     exp.Quarter: "QUARTER", exp.Month: "MONTH", exp.Day: "DAY", exp.DayOfWeekIso: "ISODOW", exp.Hour: "HOUR",
-    exp.Minute: "MINUTE",
+    exp.Minute: "MINUTE", exp.DayOfYear: "DOY", exp.WeekOfYear: "WEEK", exp.Sign: "SIGN",
 }  # fmt: skip
 
 
@@ -83,8 +85,10 @@ def _clamp(node: exp.Expression, known: Known) -> Range | None:
 
 
 def _least(node: exp.Expression, known: Known) -> Range | None:
-    """LEAST(GREATEST(x, low), high) and GREATEST(LEAST(x, high), low); any other is refused where it is read."""
-    del known
+    """LEAST(GREATEST(x, low), high), GREATEST(LEAST(x, high), low), and one of them alone with a constant."""
+    if (parts := split_ends(node)) is not None:
+        found, choose = find_range(parts[0], known), min if isinstance(node, exp.Least) else max
+        return None if found is None else (choose(found[0], parts[1]), choose(found[1], parts[1]))
     if not isinstance(node.this, exp.Least | exp.Greatest) or len(node.expressions) != 1 != len(node.this.expressions):
         return None
     return between(node)
@@ -162,7 +166,8 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Range | Non
     exp.Abs: _absolute,
     exp.Sqrt: _root,
     exp.Pow: _power,
-    **dict.fromkeys((exp.Cast, exp.TryCast, exp.Floor, exp.Ceil), _outwards),
+    exp.Sign: _part,
+    **dict.fromkeys((exp.Cast, exp.TryCast, exp.Floor, exp.Ceil, exp.Trunc), _outwards),
     **dict.fromkeys((exp.Extract, *_FUNCTIONS), _part),
 }
 
@@ -202,7 +207,7 @@ class Context:
         """The number without its CLAMP, which the range stands for unless it has no width; conditions as 1 and 0."""
         while isinstance(node, exp.Paren):
             node = node.this
-        clamped = isinstance(node, exp.Least | exp.Greatest)
+        clamped = isinstance(node, exp.Least | exp.Greatest) and split_ends(node) is None
         clamped = clamped or (isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP")
         expression = scalar(node, self.scope)
         if clamped and not kept and isinstance(expression, Call):

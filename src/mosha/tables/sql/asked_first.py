@@ -24,21 +24,32 @@ from mosha.tables.question import Question
 from mosha.tables.questions.look import look
 from mosha.tables.sql.aggregate import is_aggregate
 from mosha.tables.sql.query import Statement
-from mosha.tables.sql.scalar import Refused
+from mosha.tables.sql.scalar import Refused, name_of
 from mosha.tables.sql.tables_in import make_reader
 
-__all__ = ["AskedFirst", "check_any_number", "find_values", "replace_values"]
+__all__ = [
+    "AskedFirst",
+    "Prices",
+    "_list_texts",
+    "add_receipts",
+    "check_any_number",
+    "check_room",
+    "find_values",
+    "replace_values",
+    "split_prices",
+]  # fmt: skip
 
 Prices = Mapping[str, float | None]
 
 
 def find_values(select: exp.Select, tables: Mapping[str, object]) -> list[exp.Subquery]:
-    """The subqueries of WHERE that are one number about all people, and look at nothing outside."""
+    """The subqueries of WHERE and of results that are one number about all people, and look at nothing outside."""
     reader = make_reader(tables)
     found = []
     for node in select.find_all(exp.Subquery):
-        where = node.find_ancestor(exp.Where, exp.From, exp.Join)
-        if not isinstance(where, exp.Where) or not isinstance(node.this, exp.Select) or not _is_number(node):
+        place = node.find_ancestor(exp.Where, exp.From, exp.Join, exp.Select)
+        known = place is select or isinstance(place, exp.Where)
+        if not known or not isinstance(node.this, exp.Select) or not _is_number(node):
             continue
         inner = node.this
         if any(isinstance(part, exp.Select) and part is not inner for part in inner.walk()):
@@ -78,9 +89,9 @@ class AskedFirst:
         if options.pop("within", None) is not None:
             raise Refused("tables.sql_within_of_several", spent="nothing")
         key = options.pop("key", None)
-        share = self._share(prices)
+        share = split_prices(prices, len(self.values) + 1)
         rehearsed = self.read([1.0] * len(self.values)).question
-        self._check_room(rehearsed, prices)
+        check_room(rehearsed, prices)
         plan = rehearsed.plan_release(Budget(**share))
         look(plan.frame, plan.selection, plan.parts)  # what cannot be asked last is told before the first is paid
         found: list[Answer] = []
@@ -88,9 +99,10 @@ class AskedFirst:
             named = None if key is None else f"{key} (number {place + 1})"
             found.append(asked.answer(asked.question.release(**share, **options, key=named)))
         last = self.read([_read_number(answer) for answer in found])
+        last = replace(last, numbers={f"{ASKED}{place + 1}": answer for place, answer in enumerate(found)})
         answer = last.answer(last.question.release(**share, **options, key=key))
         notes = [_write_note(text, answer) for (text, _), answer in zip(self.values, found, strict=True)]
-        return replace(answer, notes=(*notes, *answer.notes), receipt=_add_receipts([*found, answer]))
+        return replace(answer, notes=(*notes, *answer.notes), receipt=add_receipts([*found, answer]))
 
     def list_questions(self) -> list[Question]:
         """What is asked first, and then the query, with a number in the place of each."""
@@ -98,24 +110,26 @@ class AskedFirst:
 
     def explain(self, prices: Prices, *, statements: bool = False) -> str:
         """What is asked first and what then, each with its share of the price."""
-        share = self._share(prices)
+        share = split_prices(prices, len(self.values) + 1)
         told = [question.explain(**share, statements=statements) for question in self.list_questions()]
         listed = [text for text, _ in self.values]
         head = say("tables.explained_first", numbers=listed, parts=len(told))
         return "\n\n".join([f"-- {head}" if statements else head, *told])
 
-    def _share(self, prices: Prices) -> dict[str, Any]:
-        parts = len(self.values) + 1
-        shares = {name: price / parts for name, price in prices.items() if price is not None}
-        exact = parts & (parts - 1) == 0  # a power of two divides a price without rounding
-        return shares if exact else {name: math.nextafter(share, 0.0) for name, share in shares.items()}
 
-    def _check_room(self, question: Question, prices: Prices) -> None:
-        """Refuse before anything is paid where the account cannot pay for all."""
-        quote = getattr(question.account, "quote", None)
-        wanted = {name: price for name, price in prices.items() if price}
-        if quote is not None and wanted and not (offered := quote(question, **wanted)).fits:
-            raise Refused("tables.sql_first_without_room", accounts=list(offered.lacking), spent="nothing")
+def split_prices(prices: Prices, parts: int) -> dict[str, Any]:
+    """The same share of the price for each of so many questions."""
+    shares = {name: price / parts for name, price in prices.items() if price is not None}
+    exact = parts & (parts - 1) == 0  # a power of two divides a price without rounding
+    return shares if exact else {name: math.nextafter(share, 0.0) for name, share in shares.items()}
+
+
+def check_room(question: Question, prices: Prices) -> None:
+    """Refuse before anything is paid where the account cannot pay for all."""
+    quote = getattr(question.account, "quote", None)
+    wanted = {name: price for name, price in prices.items() if price}
+    if quote is not None and wanted and not (offered := quote(question, **wanted)).fits:
+        raise Refused("tables.sql_first_without_room", accounts=list(offered.lacking), spent="nothing")
 
 
 def _read_number(answer: Answer) -> float | None:
@@ -134,7 +148,7 @@ def _write_note(text: str, answer: Answer) -> str:
     )
 
 
-def _add_receipts(answers: Sequence[Answer]) -> Any:
+def add_receipts(answers: Sequence[Answer]) -> Any:
     """One receipt for all: what was paid together, as the last of them found the account."""
     last = answers[-1].receipt
     same = [answer.receipt for answer in answers if answer.receipt.account == last.account]
@@ -159,12 +173,44 @@ def check_any_number(read: Callable[[Sequence[float | None]], Statement], texts:
         raise Refused("tables.sql_first_in_any_place", numbers=", ".join(texts), spent="nothing")
 
 
-def replace_values(nodes: Sequence[exp.Subquery], values: Sequence[float | None]) -> None:
-    """Write numbers in the places of subqueries; zero over zero, which is missing, where there is none."""
-    for node, value in zip(nodes, values, strict=True):
+ASKED = "number asked first "
+"""The name of a number among the results, followed by its place."""
+
+
+def replace_values(nodes: Sequence[exp.Subquery], values: Sequence[float | None]) -> dict[str, str]:
+    """Write numbers in the places of subqueries; zero over zero, which is missing, where there is none.
+
+    A number among results keeps its bar: a column stands in its place. What is returned is each column's text and name.
+    """
+    texts = _list_texts(nodes)
+    columns: dict[str, str] = {}
+    for node in nodes:
+        place = texts.index(name_of(node))
+        value = values[place]
+        if node.find_ancestor(exp.Where) is None and not _is_summed(node):
+            column = exp.column(f"{ASKED}{place + 1}", quoted=True)
+            columns[name_of(column)] = column.name
+            node.replace(column)
+            continue
         number: exp.Expression = exp.Literal.number(abs(value or 0.0))
         if value is None:
             number = exp.Paren(this=exp.Div(this=number, expression=number.copy()))
         elif value < 0:
             number = exp.Paren(this=exp.Neg(this=number))
         node.replace(number)
+    return columns
+
+
+def _list_texts(nodes: Sequence[exp.Subquery]) -> list[str]:
+    """The texts of subqueries, each once: a number that stands in two places is asked for once."""
+    return list(dict.fromkeys(map(name_of, nodes)))
+
+
+def _is_summed(node: exp.Expr) -> bool:
+    """Whether a node stands in an aggregate, where it is a number for every row."""
+    above = node.parent
+    while above is not None and not isinstance(above, exp.Select):
+        if is_aggregate(above) and not isinstance(above.parent, exp.Window):
+            return True
+        above = above.parent
+    return False

@@ -18,10 +18,11 @@ from mosha.core.unit import Person
 from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.sql.asked_first import AskedFirst, check_any_number, find_values, replace_values
-from mosha.tables.sql.parsing import parse
+from mosha.tables.sql.parsing import check_select, open_results, parse, read_tree
 from mosha.tables.sql.public_rows import PublicStatement, read_public_statement
 from mosha.tables.sql.query import Statement, add_nearest, read_statement, statement
 from mosha.tables.sql.scalar import name_of
+from mosha.tables.sql.unions import United, split_union
 from mosha.tables.table import Table
 
 __all__ = ["explain", "query", "read_steps"]
@@ -135,10 +136,12 @@ def read_steps(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     keys: Mapping[str, object] | None = None,
     bars: QuantileBars = "values",
-) -> AskedFirst | None:
-    """The query as several questions, where it holds numbers about all people; None where it holds none."""
+) -> AskedFirst | United | None:
+    """The query as several questions, where it holds numbers about all people or puts answers together; else None."""
     if not isinstance(sql, str) or sql.upper().count("SELECT") < 2:  # such a number is a SELECT within the SELECT
         return None
+    if (united := _read_union(sql, tables, ranges, keys, bars)) is not None:
+        return united
     try:
         select, explained = parse(sql, results=True)
         nodes = find_values(select, tables)
@@ -149,17 +152,43 @@ def read_steps(
 
     def read(numbers: Sequence[float | None]) -> Statement:
         again, _ = parse(sql, results=True)
-        replace_values(find_values(again, tables), numbers)
-        return read_statement(again, tables, ranges, keys, bars)
+        asked = replace_values(find_values(again, tables), numbers)
+        return read_statement(again, tables, ranges, keys, bars, asked=asked)
 
     try:
-        values = tuple(_read_value(node, tables, ranges) for node in nodes)
-        read([1.0] * len(nodes))
+        values = tuple(_read_value(node, tables, ranges) for node in {name_of(node): node for node in nodes}.values())
+        read([1.0] * len(values))
         check_any_number(read, [text for text, _ in values])
     except Refused as refusal:
         add_nearest(refusal, sql, tables, ranges, keys)
         raise
     return AskedFirst(values, read, explained)
+
+
+def _read_union(
+    sql: str,
+    tables: Mapping[str, object],
+    ranges: Mapping[str, tuple[float, float]] | None,
+    keys: Mapping[str, object] | None,
+    bars: QuantileBars,
+) -> United | None:
+    """The query as several questions whose answers stand one below the other; None where it is no UNION ALL."""
+    try:
+        tree, _, explained = read_tree(sql)
+    except MoshaError:  # told by who reads the query whole
+        return None
+
+    def read(select: exp.Select) -> Statement:
+        checked = check_select(open_results(select), results=True)
+        known = {part.name for part in checked.find_all(exp.Column, exp.Identifier)}
+        own = [{name: each for name, each in (said or {}).items() if name in known} for said in (ranges, keys)]
+        return read_statement(checked, tables, own[0], own[1], bars)
+
+    try:
+        return split_union(tree, read, explained=explained)
+    except Refused as refusal:
+        add_nearest(refusal, sql, tables, ranges, keys)
+        raise
 
 
 def _read_value(

@@ -8,18 +8,22 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from mosha.connect.language.expression import lit
+from mosha.connect.plan.person_steps import Pick, Union
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
 from mosha.core.options import JoinName
 from mosha.tables.sql.scalar import Refused, list_conditions, name_of, scalar
-from mosha.tables.sql.scope import Scope, check_new
+from mosha.tables.sql.scope import PERSON, Scope, check_new
 
-__all__ = ["Piece", "join_pieces", "join_scopes"]
+__all__ = ["Piece", "join_full", "join_pieces", "join_scopes"]
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """One table of FROM: what it is called, its rows, and the conditions of its own where it is an outer one."""
+    """One table of FROM: what it is called, its rows, and the conditions of its own where it is an outer one.
+
+    With `several` it stands for two tables, whose columns keep their aliases.
+    """
 
     alias: str
     scope: Scope
@@ -28,6 +32,11 @@ class Piece:
     using: tuple[str, ...] = ()
     text: str = ""
     cross: bool = False
+    several: bool = False
+
+    def name_scope(self) -> Piece:
+        """The piece whose columns are those of its alias, unless it stands for several tables."""
+        return self if self.several else replace(self, scope=self.scope.under(self.alias))
 
 
 @dataclass
@@ -49,7 +58,7 @@ def join_pieces(pieces: list[Piece], conditions: list[exp.Expression]) -> tuple[
 
     The order of inner joins is free, so the rows of people come first. Comma joins take their condition from WHERE.
     """
-    pieces = [replace(piece, scope=piece.scope.under(piece.alias)) for piece in pieces]
+    pieces = [piece.name_scope() for piece in pieces]
     using = [(piece.alias, name) for piece in pieces if not piece.outer for name in piece.using]
     assembly = _Assembly(list(pieces), list(conditions), using)
     plain = [piece for piece in pieces if not piece.outer]
@@ -72,6 +81,51 @@ def join_pieces(pieces: list[Piece], conditions: list[exp.Expression]) -> tuple[
             assert problem is not None
             raise problem
     return scope, assembly.conditions
+
+
+def join_full(left: Piece, right: Piece) -> Piece:
+    """FULL JOIN of two protected tables: the rows of LEFT JOIN, and those of the right table that match nothing.
+
+    Guarantee:
+        Both are relations in which every row belongs to one person (`joining`), put together by `Union`, in which it
+        still does. Nobody is bounded before that, so nobody's rows move another one's.
+    """
+    if left.scope.base is None or right.scope.base is None or right.using:
+        raise Refused("tables.sql_join_kind", text=right.text)
+    sides = []
+    for first, second in (left, right), (right, left):
+        scope = second.scope.compute({MATCHED: lit(1)})
+        there = replace(scope, names={"": {**scope.visible(), MATCHED: MATCHED}})
+        joined, _ = join_pieces([first, replace(right, alias=second.alias, scope=there, outer=True)], [])
+        if first is right:
+            joined = joined.where(scalar(exp.column(MATCHED, quoted=True), joined).is_null())
+        sides.append(joined)
+    titles = [(piece.alias, name) for piece in (left, right) for name in piece.scope.visible()]
+    new = {title: f"{title[0]}.{title[1]}" for title in titles}
+    plans = [{title: side.names[title[0]][title[1]] for title in titles} for side in sides]
+    rows = [
+        Pick(side.relation, {OWNER: str(side.relation.person), **{new[title]: plan[title] for title in titles}})
+        for side, plan in zip(sides, plans, strict=True)
+    ]
+    renamed = [{plan[title]: new[title] for title in titles} for plan in plans]
+    keys = [_rename_keys(side.implied, names) for side, names in zip(sides, renamed, strict=True)]
+    scope = Scope(
+        Union(*rows),
+        {piece.alias: {name: new[piece.alias, name] for name in piece.scope.visible()} for piece in (left, right)},
+        left.scope.base,
+        sides[0].declared.rename(renamed[0]),
+        {**{key: tag for key, tag in keys[0].items() if keys[1].get(key) == tag}, (OWNER,): PERSON},
+        frozenset({OWNER}),
+    )
+    return Piece(left.alias, scope, several=True)
+
+
+MATCHED = "a row that matches"
+OWNER = "who owns the row"
+
+
+def _rename_keys(implied: Mapping[tuple[str, ...], str], names: Mapping[str, str]) -> dict[tuple[str, ...], str]:
+    return {tuple(names[n] for n in key): tag for key, tag in implied.items() if all(n in names for n in key)}
 
 
 def _list_candidates(waiting: list[Piece]) -> Iterator[Piece]:

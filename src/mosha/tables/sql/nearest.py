@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -11,9 +12,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from mosha.core.errors import MoshaError
+from mosha.core.errors import MoshaError, Refused
 from mosha.tables.functions.constants import name_of
 from mosha.tables.sql.aggregate import AGGREGATES, is_aggregate
+from mosha.tables.sql.spellings import respell
 from mosha.tables.sql.windows import is_over_results
 
 __all__ = ["nearest"]
@@ -21,7 +23,7 @@ __all__ = ["nearest"]
 Attempt = Callable[[exp.Select], MoshaError | None]
 """Checks a SELECT as any other: what is wrong with it, or None."""
 
-_DROPPED = ("distinct", "windows", "qualify", "offset", "sample", "laterals", "into", "locks")
+_DROPPED = ("distinct", "windows", "qualify", "sample", "laterals", "into", "locks")
 _MOST_REPAIRS = 12
 _ANSWERED: Collection[Any] = AGGREGATES
 
@@ -46,8 +48,8 @@ def nearest(text: str, attempt: Attempt, person: str | None) -> str | None:
     for choose in (lambda node: node if isinstance(node, exp.Select) else None, _first):
         for rewrite in rewrites:
             try:
-                statements = sqlglot.parse(asked, dialect="duckdb")
-            except (SqlglotError, RecursionError):
+                statements = [respell(part) for part in sqlglot.parse(asked, dialect="duckdb")]
+            except (SqlglotError, RecursionError, Refused):
                 return None
             select = choose(statements[0]) if len(statements) == 1 else None
             changed = None if select is None else rewrite(select)
@@ -58,7 +60,7 @@ def nearest(text: str, attempt: Attempt, person: str | None) -> str | None:
 
 def _leave_out(text: str, attempt: Attempt, person: str | None) -> str | None:
     """The query without the parts that are in the way: one of them where that is enough, or one kind after another."""
-    parsed = sqlglot.parse_one(text, dialect="duckdb")
+    parsed = respell(sqlglot.parse_one(text, dialect="duckdb"))
     whole = parsed if isinstance(parsed, exp.Select) else _first(parsed)
     if whole is None:
         return None
@@ -284,7 +286,15 @@ def _aggregates(select: exp.Select) -> list[exp.Expr]:
     return [part for item in select.expressions for part in item.walk(prune=is_aggregate) if is_aggregate(part)]
 
 
+def _fix_today(select: exp.Select) -> None:
+    """CURRENT_DATE as the day that it is: a question says which day it is about."""
+    for node in list(select.find_all(exp.CurrentDate)):
+        today = exp.Literal.string(date.today().isoformat())  # noqa: DTZ011  (the day on the analyst's wall)
+        node.replace(exp.Cast(this=today, to=exp.DataType.build("date")))
+
+
 def _rewritten(select: exp.Select) -> exp.Select:
+    _fix_today(select)
     windows = [window for window in select.find_all(exp.Window) if not _is_of_results(window, select)]
     keys = [key for window in windows for key in window.args.get("partition_by") or []]
     for window in windows:
@@ -295,8 +305,12 @@ def _rewritten(select: exp.Select) -> exp.Select:
         if inner is not select:
             inner.set("order", None)
             inner.set("limit", None)
+            inner.set("offset", None)
     for node in list(select.find_all(exp.Least, exp.Greatest)):
         _complete_clamp(node)
+    for day in list(select.find_all(exp.DayOfWeek, exp.Week)):
+        part = exp.Var(this="DOW") if isinstance(day, exp.DayOfWeek) else exp.Var(this="WEEK")
+        day.replace(exp.Extract(this=part, expression=day.this.copy()))
     for node in list(select.find_all(exp.Anonymous)):
         if str(node.this).upper() == "CLAMP" and len(node.expressions) in {1, 2}:
             node.set("expressions", [node.expressions[0], exp.Literal.number(0), exp.Literal.number(100)])

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from mosha.connect.language.schema import Type
 from mosha.core.errors import InvalidParameter
+from mosha.tables.answer import Answer
 from mosha.tables.functions.result_functions import FUNCTIONS, Handler, list_choices
 from mosha.tables.sql.scalar import MOST_POWER, Refused, constant, decimal_of, name_of
 
 __all__ = [
-    "TYPICAL", "Interval", "check", "count_limit", "evaluate", "find_position", "half_width", "rehearse",
+    "TYPICAL", "Interval", "add_numbers", "check", "count_limit", "evaluate", "find_position", "half_width", "rehearse",
 ]  # fmt: skip
 
 Interval = tuple[Any, Any, Any]
@@ -331,9 +334,9 @@ def find_position(node: exp.Expression, items: list[tuple[str, exp.Expression]])
     return node
 
 
-def count_limit(select: exp.Select) -> int | None:
-    """How many rows LIMIT leaves; None for all."""
-    limit = select.args.get("limit")
+def count_limit(select: exp.Select, part: str = "limit") -> int | None:
+    """How many rows LIMIT leaves, or OFFSET passes over; None for all."""
+    limit = select.args.get(part)
     if limit is None:
         return None
     if isinstance(limit, exp.Fetch):
@@ -342,3 +345,21 @@ def count_limit(select: exp.Select) -> int | None:
     if not isinstance(rows, int) or rows < 0:
         raise InvalidParameter("tables.sql_limit")
     return rows
+
+
+def add_numbers(raw: Answer, numbers: Mapping[str, Answer]) -> Answer:
+    """The answer beside numbers that were asked before it: the same ones in every row, each with its own bar."""
+    if not numbers:
+        return raw
+    size = len(raw.rows)
+
+    def fill(table: Mapping[str, Any]) -> Any:
+        [column] = table.values()
+        return np.full(size, float(column[0]))
+
+    columns = {name: fill(answer.exact.columns) for name, answer in numbers.items()}
+
+    def errors(level: float) -> dict[str, Any]:
+        return {**raw.errors(level), **{name: fill(answer.errors(level)) for name, answer in numbers.items()}}
+
+    return replace(raw, columns={**raw.columns, **columns}, errors=errors)

@@ -14,9 +14,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from mosha.core.errors import InvalidParameter, Refused
+from mosha.tables.sql.spellings import respell
 from mosha.tables.sql.windows import is_over_results
 
-__all__ = ["READ", "check_arguments", "check_select", "is_union", "open_results", "parse"]
+__all__ = ["READ", "check_arguments", "check_select", "is_union", "open_results", "parse", "read_tree"]
 
 _NOTHING: tuple[str, ...] = ()
 _ONE, _BOTH, _LIST = ("this",), ("this", "expression"), ("this", "expressions")
@@ -24,12 +25,13 @@ _ONE, _BOTH, _LIST = ("this",), ("this", "expression"), ("this", "expressions")
 READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     **dict.fromkeys(
         (exp.Neg, exp.Not, exp.Paren, exp.Abs, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Trim, exp.Length,
-         exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfWeekIso, exp.Hour, exp.Minute, exp.Sqrt, exp.Boolean),
+         exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfWeekIso, exp.Hour, exp.Minute, exp.Sqrt, exp.Boolean,
+         exp.DayOfYear, exp.WeekOfYear, exp.Date, exp.Sign, exp.Trunc),
         _ONE,
     ),
     **dict.fromkeys(
         (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or,
-         exp.StartsWith, exp.Extract, exp.Nullif, exp.Left, exp.Contains, exp.Mod, exp.Pow),
+         exp.StartsWith, exp.Extract, exp.Nullif, exp.Left, exp.Contains, exp.EndsWith, exp.Mod, exp.Pow),
         _BOTH,
     ),
     **dict.fromkeys(
@@ -47,6 +49,7 @@ READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     exp.Count: (*_LIST, "big_int"),
     exp.DateDiff: (*_BOTH, "unit", "date_part_boundary", "big_int"),
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), ("this", "unit", "input_type_preserved")),
+    exp.TimeToStr: ("this", "format"),
     exp.Interval: ("this", "unit"),
     exp.Literal: ("this", "is_string"),
     exp.Null: _NOTHING,
@@ -86,7 +89,11 @@ READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     exp.Replace: (*_BOTH, "replacement"),
     exp.Window: ("this", "partition_by", "order", "over", "spec", "alias"),
     **dict.fromkeys((exp.Ln, exp.Exp), _ONE),
-    **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.Pi), _NOTHING),
+    **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Pi), _NOTHING),
+    **dict.fromkeys((exp.Ntile, exp.FirstValue, exp.LastValue), _ONE),
+    **dict.fromkeys((exp.Lag, exp.Lead), ("this", "offset", "default")),
+    exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side"),
+    exp.Offset: ("expression",),
 }  # fmt: skip
 """The arguments that somebody reads, or refuses with a better word than could be said here."""
 
@@ -119,7 +126,7 @@ _KNOWN = {
 _INSTEAD = {
     "windows": "window functions look at other people's rows: aggregate with GROUP BY instead.",
     "qualify": "QUALIFY is not answered here: filter noisy results with HAVING.",
-    "offset": "OFFSET is not answered here: read the rows you need from the answer.",
+    "offset": "OFFSET is not answered in a subquery: choose rows with WHERE.",
     "sample": "TABLESAMPLE is not answered here, for the sample would not be priced: ask the whole table.",
     "laterals": "LATERAL is not answered here: join the tables instead.",
     "into": "INTO is not answered here: nothing is written anywhere.",
@@ -136,6 +143,15 @@ def parse(text: object, *, results: bool = False) -> tuple[exp.Select, bool]:
     >>> parse("SELECT COUNT(*) FROM visits")[0].sql()
     'SELECT COUNT(*) FROM visits'
     """
+    tree, most, explained = read_tree(text)
+    select = check_select(open_results(tree) if results else tree, results=results)
+    if most is not None and select.args.get("limit") is not None:
+        raise Refused("tables.sql_unreadable", parameter="sql")
+    return (select if most is None else select.limit(most, copy=False)), explained
+
+
+def read_tree(text: object) -> tuple[exp.Expr, int | None, bool]:
+    """The one statement of a text, the number of SELECT TOP n, and whether EXPLAIN stood before it."""
     if not isinstance(text, str) or not text.strip():
         raise InvalidParameter("tables.sql_not_text", parameter="sql")
     if len(text) > _LONGEST:
@@ -149,7 +165,7 @@ def parse(text: object, *, results: bool = False) -> tuple[exp.Select, bool]:
         if stripped.lstrip("( \n\t").split(maxsplit=1)[0].upper() not in _FIRST:
             raise InvalidParameter("tables.sql_not_select", parameter="sql") from None
         raise InvalidParameter("tables.sql_unreadable", parameter="sql") from None
-    found = [statement for statement in statements if statement is not None]
+    found = [respell(statement) for statement in statements if statement is not None]
     if len(found) != 1:
         raise Refused("tables.sql_one_statement")
     for node in list(found[0].find_all(exp.Anonymous)):
@@ -157,10 +173,7 @@ def parse(text: object, *, results: bool = False) -> tuple[exp.Select, bool]:
             node.replace(exp.Variance(this=node.expressions[0]))
     for nested in list(found[0].find_all(exp.Subquery)):
         _open_parentheses(nested)
-    select = check_select(open_results(found[0]) if results else found[0], results=results)
-    if most is not None and select.args.get("limit") is not None:
-        raise Refused("tables.sql_unreadable", parameter="sql")
-    return (select if most is None else select.limit(most, copy=False)), explained
+    return found[0], most, explained
 
 
 def _open_parentheses(node: exp.Subquery) -> None:
@@ -192,7 +205,7 @@ def check_select(node: object, *, results: bool = False) -> exp.Select:
             raise Refused("tables.sql_not_select", parameter="sql")
         raise Refused("tables.sql_only_select", statement=type(node).__name__.upper())
     for key, value in node.args.items():
-        if value and key not in _KNOWN and not (results and key == "qualify"):
+        if value and key not in _KNOWN and not (results and key in {"qualify", "offset"}):
             raise Refused(_INSTEAD.get(key, f"{key.rstrip('_').upper()} is not answered here."))
     for part in node.walk():
         if isinstance(part, exp.Window) and not is_over_results(part, node):
@@ -219,7 +232,7 @@ def open_results(node: Any) -> Any:
     known = {item.alias_or_name.lower(): item.unalias() for item in inner.expressions}
     outer = node.copy()
     windows = [any(item.find(exp.Window) for item in select.expressions) for select in (inner, outer)]
-    plain = all(inner.args.get(part) is None for part in ("distinct", "limit", "qualify")) and "" not in known
+    plain = all(inner.args.get(part) is None for part in ("distinct", "limit", "offset", "qualify")) and "" not in known
     if not plain or all(windows) or any(item.is_star for item in inner.expressions):
         return node
     items = []
@@ -281,7 +294,7 @@ def _merge_results(
         tests = [part.this for part in (inner.args.get("having"),) if part is not None and not late]
         joined = exp.and_(*tests, condition.this, copy=False)
         inner.set("qualify" if late else "having", (exp.Qualify if late else exp.Having)(this=joined))
-    for key in ("order", "limit"):
+    for key in ("order", "limit", "offset"):
         if outer.args.get(key) is not None:
             inner.set(key, outer.args[key])
     named = [*others, *(inner.args["with_"].expressions if inner.args.get("with_") else ())]

@@ -34,7 +34,17 @@ from mosha.tables.sql.group_keys import (
     split_sets,
 )
 from mosha.tables.sql.nearest import nearest
-from mosha.tables.sql.output import TYPICAL, Interval, check, count_limit, evaluate, find_position, half_width, rehearse
+from mosha.tables.sql.output import (
+    TYPICAL,
+    Interval,
+    add_numbers,
+    check,
+    count_limit,
+    evaluate,
+    find_position,
+    half_width,
+    rehearse,
+)
 from mosha.tables.sql.parsing import check_select, parse
 from mosha.tables.sql.scalar import Refused, name_of
 from mosha.tables.sql.scope import Scope, normalize_columns
@@ -43,6 +53,7 @@ from mosha.tables.sql.windows import (
     ResultWindow,
     check_windows,
     find_windows,
+    open_aliases,
     placeholder,
     rehearse_windows,
     take_windows,
@@ -57,8 +68,9 @@ class Statement:
     """A checked SELECT: the question it asks, and what is made of the answer.
 
     Made by `statement`: the `question`, the names of `keys` and the `names` of its columns, `items` that are computed
-    from the answer, and what is done with it for nothing: `having`, `qualify`, `order`, `limit`, `windows`, `distinct`;
-    `sets` of grouping with `marks` that tell them apart, `explained`, `raw` and `kinds` say how it is written.
+    from the answer, and what is done with it for nothing: `having`, `qualify`, `order`, `limit`, `offset`, `windows`,
+    `distinct`; `sets` of grouping with `marks` that tell them apart, `explained`, `raw` and `kinds` say how it is
+    written; `numbers` are those that were asked before it.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [3, 5]}, unit=mosha.Row())
@@ -74,11 +86,13 @@ class Statement:
     qualify: exp.Expression | None = None
     order: tuple[tuple[exp.Expression, bool, bool], ...] = ()
     limit: int | None = None
+    offset: int = 0
     windows: tuple[ResultWindow, ...] = ()
     distinct: bool = False
     sets: tuple[frozenset[str], ...] = ()
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     explained: bool = field(default=False)
+    numbers: Mapping[str, Answer] = field(default_factory=dict)
 
     def answer(self, raw: Answer) -> Answer:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
@@ -87,6 +101,7 @@ class Statement:
 
     def _show(self, raw: Answer) -> Answer:
         raw = add_up(raw.exact, self.sets, self.question, self.marks) if self.sets else raw.exact
+        raw = add_numbers(raw, {name: self.numbers[name] for name in self.names.values() if name in self.numbers})
         rows, kept = self._find_rows(raw, [None] * len(raw))
         kept = [i for i in kept if self.qualify is None or evaluate(self.qualify, rows[i])[0]]
         for node, descending, nulls_first in reversed(self.order):
@@ -99,7 +114,7 @@ class Statement:
         names = [(name, self.names.get(name_of(node))) for name, node in self.items]
         if self.distinct:
             kept = list({tuple(column[i] for column in columns.values()): i for i in reversed(kept)}.values())[::-1]
-        kept = kept[: self.limit]
+        kept = kept[self.offset :][: self.limit]
         return Answer(
             keys=tuple(shown),
             rows=tuple(tuple(columns[name][i] for name in shown) for i in range(len(rows))),
@@ -252,22 +267,26 @@ def read_statement(
     bars: QuantileBars = "values",
     *,
     explained: bool = False,
+    asked: Mapping[str, str] | None = None,
 ) -> Statement:
-    """The question that a parsed SELECT asks, with what `statement` takes."""
+    """The question that a parsed SELECT asks, with what `statement` takes.
+
+    `asked` are the columns of results that stand for numbers asked before it: {text: name}.
+    """
     scope = _read_rows(select, tables)
     check_columns("ranges", ranges, list_columns(scope) | set(scope.table.schema))
     context = Context(scope, scope.persons, {**scope.table.declared.ranges, **(ranges or {})}, bars)
     by, sets = split_sets(select.args.get("group"))
     if sets:
         divide_means(select)
-    windows = take_windows(select) if select.find(exp.Window) else []
+    windows = take_windows(open_aliases(select, scope.find)) if select.find(exp.Window) else []
     items = _items(select)
     by = by or _list_distinct(select, items)
     groups = read_keys(by, items, scope)
     called = dict(zip(map(name_of, by), groups, strict=False))
     named: dict[str, Aggregate] = {}
     marks: dict[str, tuple[str, ...]] = {}
-    names: dict[str, str] = {}
+    names: dict[str, str] = dict(asked or {})
     wanted = [node for _, node in items] + [
         part for part in map(select.args.get, ("having", "qualify", "order")) if part
     ]
@@ -291,7 +310,7 @@ def read_statement(
     named = named or _count_groups(groups, public)
     listed = public if isinstance(public, dict) else {}
     check_shared({name: key for name, key in groups.items() if name not in listed}, scope)
-    asked = table.group_by(keys=public, **computed) if computed else table
+    grouped = table.group_by(keys=public, **computed) if computed else table
     order, having, qualify = (select.args.get(part) for part in ("order", "having", "qualify"))
     ordered = tuple(
         (_output(o.this, items), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
@@ -305,7 +324,7 @@ def read_statement(
     late = [part.this for part in (having, qualify) if part] + [node for node, *_ in ordered]
     for node in late:
         check(node, aliases)
-    question = asked.aggregate(**named)
+    question = grouped.aggregate(**named)
     check_statement = Statement(
         question=question,
         sets=check_sets(question, sets, called),
@@ -317,6 +336,7 @@ def read_statement(
         qualify=qualify.this if qualify else None,
         order=ordered,
         limit=count_limit(select),
+        offset=count_limit(select, "offset") or 0,
         windows=tuple(windows),
         distinct=bool(select.args.get("distinct")),
         explained=explained,
@@ -362,7 +382,7 @@ def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
             raise Refused("tables.sql_star")
         inner = item.this if isinstance(item, exp.Alias) else item
         name = item.alias or (inner.name if isinstance(inner, exp.Column) else name_of(inner).lower())
-        if not item.alias and not isinstance(inner, exp.Column):  # the same once more, as some programs write
+        if not item.alias:  # the same once more, as some programs write, or a column of two tables
             name = next(title for title in (name, *(f"{name}_{i}" for i in range(1, 1000))) if title not in dict(items))
         if name in dict(items):
             raise InvalidParameter("tables.sql_same_name", column=name)

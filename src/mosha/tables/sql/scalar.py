@@ -13,11 +13,12 @@ from mosha.connect.language.checking import is_loose, type_of
 from mosha.connect.language.expression import Call, Expression, Operator, col, lit, null
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import Refused
-from mosha.core.number import real
 from mosha.tables.functions.constants import constant, find_type, fold_numbers, name_of, read_texts, shift_column
+from mosha.tables.functions.date_functions import PARTS, find_difference, write_date
+from mosha.tables.functions.range_functions import between, innermost, split_ends
 from mosha.tables.functions.text_functions import TEXT_FUNCTIONS, TextFunction
 
-__all__ = ["MOST_POWER", "Refused", "all_of", "between", "constant", "decimal_of", "name_of", "scalar"]
+__all__ = ["MOST_POWER", "Refused", "all_of", "constant", "decimal_of", "name_of", "scalar"]
 
 
 _BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
@@ -32,7 +33,6 @@ _BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
     exp.LT: lambda a, b: a < b,
     exp.LTE: lambda a, b: a <= b,
     exp.DPipe: lambda a, b: a.concat(b),
-    exp.DateDiff: lambda a, b: a.days_since(b),
 }
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
@@ -56,11 +56,15 @@ _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
     exp.DayOfWeekIso: lambda a: a.weekday(),
     exp.Hour: lambda a: a.hour(),
     exp.Minute: lambda a: a.minute(),
+    exp.DayOfYear: PARTS["DOY"],
+    exp.WeekOfYear: PARTS["WEEK"],
+    exp.Date: lambda a: a.cast("date"),
+    exp.Sign: lambda a: (a > 0).cast("integer") - (a < 0).cast("integer"),
+    exp.Trunc: lambda a: Case(((a < 0, a.ceil()),), a.floor()),
     exp.Sqrt: lambda a: Call(Operator.SQUARE_ROOT, (a,)),
 }
 
 MOST_POWER = 8
-_PARTS = {"ISODOW": "weekday"} | {name.upper(): name for name in ("year", "quarter", "month", "day", "hour", "minute")}
 
 
 class Scope(Protocol):
@@ -98,8 +102,6 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
 def _combine(node: exp.Expression, scope: Scope) -> Expression:
     """Two sides and an operator; constants are put together here, dates beside texts are read as dates."""
     kind = type(node)
-    if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
-        raise Refused("tables.sql_date_difference", text=name_of(node))
     if isinstance(node.expression, exp.Interval):
         if node.this.find(exp.Column) is None:
             return _constant(node, scope)
@@ -109,8 +111,11 @@ def _combine(node: exp.Expression, scope: Scope) -> Expression:
     sides = [scalar(node.this, scope), scalar(node.expression, scope)]
     if kind in _COMPARISONS:
         sides = read_texts(sides, scope.schema)
-    if kind is exp.Sub and all(type_of(side, scope.schema) is Type.DATE for side in sides):
-        return sides[0].days_since(sides[1])
+    if kind in {exp.Add, exp.Sub} and type_of(sides[0], scope.schema) is Type.DATE:
+        if type_of(sides[1], scope.schema) is Type.DATE and kind is exp.Sub:
+            return sides[0].days_since(sides[1])
+        if isinstance(days := getattr(sides[1], "value", None), int):  # a date some days later or earlier
+            return Call(Operator.SHIFT_DATE, (sides[0],), (-days if kind is exp.Sub else days, "day"))
     return _BINARY[kind](*sides)
 
 
@@ -272,10 +277,22 @@ def _round(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _extract(node: exp.Expression, scope: Scope) -> Expression:
-    part = _PARTS.get(node.this.name.upper())
+    part = PARTS.get(node.this.name.upper())
     if part is None:
-        raise Refused("tables.sql_extract", text=name_of(node), parts=sorted(_PARTS))
-    return getattr(scalar(node.expression, scope), part)()  # type: ignore[no-any-return]
+        raise Refused("tables.sql_extract", text=name_of(node), parts=sorted(PARTS))
+    return part(scalar(node.expression, scope))
+
+
+def _difference(node: exp.Expression, scope: Scope) -> Expression:
+    sides = read_texts([scalar(node.this, scope), scalar(node.expression, scope)], scope.schema)
+    found = find_difference(sides[0], sides[1], str(node.args.get("unit", "DAY")))
+    if found is None:
+        raise Refused("tables.sql_date_difference", text=name_of(node))
+    return found
+
+
+def _write_date(node: exp.Expression, scope: Scope) -> Expression:
+    return write_date(node, lambda part: scalar(part, scope))
 
 
 def _truncate(node: exp.Expression, scope: Scope) -> Expression:
@@ -325,19 +342,10 @@ def _least(node: exp.Expression, scope: Scope) -> Expression:
     inner, wanted = node.this, exp.Greatest if isinstance(node, exp.Least) else exp.Least
     if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
         return scalar(inner.this, scope).clamp(*between(node))
+    if (parts := split_ends(node)) is not None:
+        value, end = scalar(parts[0], scope), lit(parts[1])
+        return Case(((value > end if isinstance(node, exp.Least) else value < end, end),), value)
     raise Refused("tables.sql_clamp_instead", text=name_of(node), inner=name_of(innermost(node)))
-
-
-def between(node: exp.Expression) -> tuple[float, float]:
-    """The low and the high of LEAST(GREATEST(x, low), high) or GREATEST(LEAST(x, high), low)."""
-    edges = [real("an edge of a range", constant(part.expressions[0])) for part in (node.this, node)]
-    low, high = edges if isinstance(node, exp.Least) else reversed(edges)
-    return low, high
-
-
-def innermost(node: exp.Expression) -> exp.Expression:
-    """What LEAST and GREATEST stand around."""
-    return innermost(node.this) if isinstance(node, exp.Least | exp.Greatest) else node
 
 
 _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {
@@ -356,6 +364,8 @@ _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expressio
     exp.Concat: _concat,
     exp.Round: _round,
     exp.Extract: _extract,
+    exp.DateDiff: _difference,
+    exp.TimeToStr: _write_date,
     exp.TimestampTrunc: _truncate,
     exp.DateTrunc: _truncate,
     exp.Nullif: _nullif,

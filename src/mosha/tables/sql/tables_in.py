@@ -12,11 +12,12 @@ from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.person_steps import NOT_CHANGED, Pick, Union
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.tables.links import PublicTable
-from mosha.tables.sql.aggregate import is_aggregate
-from mosha.tables.sql.joining import Piece, join_pieces
+from mosha.tables.declaration import Declaration
+from mosha.tables.links import Links, PublicTable
+from mosha.tables.sql.aggregate import Range, find_range, is_aggregate
+from mosha.tables.sql.joining import Piece, join_full, join_pieces
 from mosha.tables.sql.parsing import check_select, is_union
-from mosha.tables.sql.scalar import Refused, all_of, list_conditions, name_of, scalar
+from mosha.tables.sql.scalar import Refused, all_of, constant, list_conditions, name_of, scalar
 from mosha.tables.sql.scope import PERSON, Scope, check_new
 from mosha.tables.sql.subqueries import Reader, attach_subqueries
 from mosha.tables.sql.summaries import is_summary, summarize
@@ -40,7 +41,7 @@ def read_from(select: exp.Select, given: Given) -> Scope:
     pieces = [Piece(*_open_table(start.this, tables))]
     for join in select.args.get("joins") or []:
         pieces = _add_piece(pieces, join, tables, conditions)
-    scope, left = pieces[0].scope.under(pieces[0].alias), conditions
+    scope, left = pieces[0].name_scope().scope, conditions
     if len(pieces) > 1:
         scope, left = join_pieces(pieces, conditions)
     if select.find(exp.Exists, exp.In, exp.Subquery):
@@ -102,8 +103,10 @@ def _read_common(select: exp.Select, tables: dict[str, object]) -> dict[str, Any
 def _add_piece(pieces: list[Piece], join: exp.Join, tables: Given, conditions: list[exp.Expression]) -> list[Piece]:
     """The tables of FROM with one more; conditions of inner joins go to those of WHERE."""
     kind, side = str(join.args.get("kind") or "INNER").upper(), str(join.args.get("side") or "").upper()
-    known = kind in {"INNER", "OUTER", "CROSS"} and side in {"", "LEFT", "RIGHT"} and not join.args.get("method")
-    if not known or (side == "RIGHT" and len(pieces) != 1):
+    known = (
+        kind in {"INNER", "OUTER", "CROSS"} and side in {"", "LEFT", "RIGHT", "FULL"} and not join.args.get("method")
+    )
+    if not known or (side in {"RIGHT", "FULL"} and len(pieces) != 1):
         raise Refused("tables.sql_join_kind", text=name_of(join))
     alias, found = _open_table(join.this, tables)
     using = tuple(item.name for item in join.args.get("using") or ())
@@ -111,6 +114,8 @@ def _add_piece(pieces: list[Piece], join: exp.Join, tables: Given, conditions: l
     if not side:
         conditions += on
         return [*pieces, Piece(alias, found, on=on, using=using, text=name_of(join), cross=kind == "CROSS")]
+    if side == "FULL":
+        return [join_full(pieces[0], Piece(alias, found, on=on, using=using, text=name_of(join)))]
     if side == "RIGHT":
         return [Piece(alias, found), replace(pieces[0], outer=True, on=on, using=using, text=name_of(join))]
     return [*pieces, Piece(alias, found, outer=True, on=on, using=using, text=name_of(join))]
@@ -172,6 +177,10 @@ def _find_name(node: exp.Table, tables: Given) -> str | None:
     if not folded and "." not in said:
         last = {name: name.rpartition(".")[2] for name in tables if "." in name}
         folded = [name for name, plain in last.items() if plain == said or plain.lower() == said.lower()]
+    if not folded and "." in said:  # the schema in which the database of a table looks by itself
+        place, _, plain = said.lower().rpartition(".")
+        links = {name: getattr(table, "links", None) for name, table in tables.items() if name.lower() == plain}
+        folded = [name for name, found in links.items() if isinstance(found, Links) and found.place == place]
     if len(folded) > 1:
         quoted = ", ".join(f'"{name}"' for name in folded)
         raise DataError("tables.sql_table_ambiguous", table=node.name, said=quoted, spent="nothing")
@@ -195,7 +204,8 @@ def _read_inner(node: exp.Expression, tables: Given) -> Scope:
     while isinstance(node, exp.Subquery) and not node.alias:
         node = node.this
     if is_union(node):
-        return _unite(_read_inner(node.this, tables), _read_inner(node.expression, tables))
+        sides = (node.this, node.expression)
+        return _unite(*(_read_inner(side, tables) for side in sides), *(_list_constants(side) for side in sides))
     select = check_select(node)
     if select.args.get("limit"):
         raise Refused("tables.sql_subquery_clause", clause="LIMIT")
@@ -209,6 +219,7 @@ def project(select: exp.Select, scope: Scope) -> Scope:
     """The columns that a SELECT without aggregates shows, under its names."""
     visible: dict[str, str] = {}
     computed: dict[str, Expression] = {}
+    known = Declaration()
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             every = scope.visible() if isinstance(item, exp.Star) else _list_columns(scope, item)
@@ -227,7 +238,19 @@ def project(select: exp.Select, scope: Scope) -> Scope:
             fresh = f"{item.alias} of {len(computed) + 1}" if item.alias in scope.schema else item.alias
             computed[fresh] = expression
             visible[item.alias] = fresh
-    return replace(scope.compute(computed), names={"": visible}, declared=scope.declared.without(computed))
+            known = known.beside(_declare_computed(fresh, inner, scope))
+    declared = scope.declared.without(computed).beside(known)
+    return replace(scope.compute(computed), names={"": visible}, declared=declared)
+
+
+def _declare_computed(name: str, node: exp.Expression, scope: Scope) -> Declaration:
+    """What the query says of a column that it computes: its range."""
+
+    def find_known(part: exp.Expression) -> Range | None:
+        return scope.declared.ranges.get(scope(part)) if isinstance(part, exp.Column) else None
+
+    found = find_range(node, find_known)
+    return Declaration(ranges={} if found is None else {name: found})
 
 
 def _list_columns(scope: Scope, item: exp.Column) -> dict[str, str]:
@@ -238,8 +261,17 @@ def _list_columns(scope: Scope, item: exp.Column) -> dict[str, str]:
     raise DataError("tables.sql_no_alias", table=item.table)
 
 
-def _unite(left: Scope, right: Scope) -> Scope:
-    """UNION ALL: columns by their places, under the names of the first part."""
+def _list_constants(node: exp.Expression) -> dict[str, tuple[Any, ...]]:
+    """The columns of a part of UNION ALL that are constants: each holds one value, which the query says."""
+    inner = node.unnest()
+    items = [item for item in inner.expressions if isinstance(item, exp.Alias)] if isinstance(inner, exp.Select) else []
+    return {item.alias: (constant(item.this),) for item in items if isinstance(item.this, exp.Literal)}
+
+
+def _unite(
+    left: Scope, right: Scope, first: Mapping[str, tuple[Any, ...]], second: Mapping[str, tuple[Any, ...]]
+) -> Scope:
+    """UNION ALL: columns by their places, under the names of the first part; `first` and `second` are constants."""
     names = [scope.visible() for scope in (left, right)]
     same_kind = (left.base is None) == (right.base is None)
     if left.base is not None and right.base is not None:
@@ -252,6 +284,13 @@ def _unite(left: Scope, right: Scope) -> Scope:
         if scope.relation.person is not None:
             columns["who owns the row"] = scope.relation.person
         sides.append(Pick(scope.relation, dict(reversed(columns.items()))))
+    known = [
+        scope.declared.rename({plan: title for title, plan in scope.visible().items()}).beside(Declaration(keys=values))
+        for scope, values in ((left, first), (right, second))
+    ]
+    known[1] = known[1].rename(dict(zip(names[1], names[0], strict=True)))
     persons = frozenset({"who owns the row"}) if left.relation.person is not None else frozenset()
     implied: dict[tuple[str, ...], str] = {("who owns the row",): PERSON} if persons else {}
-    return Scope(Union(*sides), {"": {name: name for name in names[0]}}, left.base, implied=implied, persons=persons)
+    return Scope(
+        Union(*sides), {"": {name: name for name in names[0]}}, left.base, known[0].either(known[1]), implied, persons
+    )

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from mosha.core.errors import Refused
-from mosha.tables.functions.constants import name_of
+from mosha.tables.functions.constants import constant, name_of
 from mosha.tables.sql.output import Interval, check, evaluate, rehearse
 
 __all__ = [
@@ -20,14 +21,20 @@ __all__ = [
     "check_windows",
     "find_windows",
     "is_over_results",
+    "open_aliases",
     "placeholder",
     "rehearse_windows",
     "take_windows",
 ]
 
+MOST_PLACES = 10**6
 Known = Mapping[str, Interval]
-RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
+RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.PercentRank, exp.CumeDist)
 TOTALS = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count)
+NEIGHBORS = (exp.Lag, exp.Lead)
+ENDS = (exp.FirstValue, exp.LastValue)
+Frame = tuple[int | None, int | None]
+"""From which place before or after a result to which one; None is the first or the last of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +45,12 @@ class ResultWindow:
     function: exp.Expression
     partition: tuple[exp.Expression, ...]
     order: tuple[tuple[exp.Expression, bool, bool], ...]
+    frame: Frame | None = None
 
     @property
     def argument(self) -> exp.Expression | None:
-        """What is summed up; None where results are counted or ranked."""
-        inner = self.function.this if isinstance(self.function, TOTALS) else None
+        """What is summed up or taken; None where results are counted or ranked."""
+        inner = None if isinstance(self.function, RANKS) else self.function.this
         return None if isinstance(inner, exp.Star) else inner
 
     def list_parts(self) -> Iterator[exp.Expression]:
@@ -60,24 +68,83 @@ def is_over_results(window: exp.Window, select: exp.Select) -> bool:
     return window.find_ancestor(exp.Where, exp.Having, exp.Group, exp.Window) is None
 
 
+def open_aliases(select: exp.Select, find: Callable[[exp.Column], str | None]) -> exp.Select:
+    """What stands for an item of SELECT inside of OVER (...), where no column has that name, as the item itself."""
+    items = {item.alias.lower(): item.this for item in select.expressions if isinstance(item, exp.Alias)}
+    for window in select.find_all(exp.Window):
+        for column in [part for part in window.find_all(exp.Column) if not part.table and find(part) is None]:
+            item = items.get(column.name.lower())
+            if item is not None and item.find(exp.Window) is None:
+                column.replace(exp.Paren(this=item.copy()) if isinstance(item, exp.Binary) else item.copy())
+    return select
+
+
 def take_windows(select: exp.Select) -> list[ResultWindow]:
     """The windows of a query; in their places stand columns that have their text for a name."""
     found: dict[str, ResultWindow] = {}
     for window in list(select.find_all(exp.Window)):
         function, order = window.this, window.args.get("order")
-        known = isinstance(function, RANKS + TOTALS) and not window.args.get("spec") and not window.args.get("alias")
+        known = isinstance(function, RANKS + TOTALS + NEIGHBORS + ENDS) and not window.args.get("alias")
         if not known or function.args.get("expressions"):
             raise Refused("tables.sql_window_unknown", text=name_of(window), spent="nothing")
+        frame = _read_frame(window)
         ordered = tuple(
             (each.this, bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
             for each in (order.expressions if order else ())
         )
-        if isinstance(function, RANKS) and not ordered:
+        if not ordered and not (isinstance(function, TOTALS) and frame is None):
             raise Refused("tables.sql_window_order", text=name_of(window), spent="nothing")
         text = name_of(window)
-        found[text] = ResultWindow(text, function, tuple(window.args.get("partition_by") or ()), ordered)
+        found[text] = ResultWindow(text, function, tuple(window.args.get("partition_by") or ()), ordered, frame)
         window.replace(placeholder(text))
     return list(found.values())
+
+
+def _read_frame(window: exp.Window) -> Frame | None:
+    """Where the frame of a window begins and ends; None for the common one, which ends with the peers of a result."""
+    spec, function = window.args.get("spec"), window.this
+    if isinstance(function, NEIGHBORS):
+        places = _read_whole(function.args.get("offset"), window, 1)
+        frame: Frame = (-places, -places) if isinstance(function, exp.Lag) else (places, places)
+        if spec is None and function.args.get("default") is None:
+            return frame
+    elif isinstance(function, exp.Ntile):
+        parts = _read_whole(function.this, window, 0)
+        if spec is None and parts:
+            return parts, None
+    elif spec is None:
+        return None
+    elif not isinstance(function, RANKS):
+        sides = [_read_side(spec, side, window) for side in ("start", "end")]
+        kind = str(spec.args.get("kind")).upper()
+        if kind == "ROWS" and (None in sides or sides[0] <= sides[1]):  # type: ignore[operator]
+            return sides[0], sides[1]
+        if kind == "RANGE" and sides == [None, 0]:
+            return None
+        if kind == "RANGE" and sides == [None, None]:
+            return None, None
+    raise Refused("tables.sql_window_unknown", text=name_of(window), spent="nothing")
+
+
+def _read_side(spec: exp.Expr, side: str, window: exp.Window) -> int | None:
+    """How many places after a result its frame begins or ends; None where it has no such end."""
+    said, way = spec.args.get(side), str(spec.args.get(f"{side}_side") or "").upper()
+    if said is None or said == "CURRENT ROW":
+        return 0
+    if isinstance(said, str) and said.upper() == "UNBOUNDED":
+        if way == ("PRECEDING" if side == "start" else "FOLLOWING"):
+            return None
+    elif isinstance(said, exp.Expression):
+        places = _read_whole(said, window, 0)
+        return -places if way == "PRECEDING" else places
+    raise Refused("tables.sql_window_unknown", text=name_of(window), spent="nothing")
+
+
+def _read_whole(node: exp.Expression | None, window: exp.Window, common: int) -> int:
+    value = common if node is None else constant(node)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_PLACES:
+        return value
+    raise Refused("tables.sql_window_unknown", text=name_of(window), spent="nothing")
 
 
 def placeholder(text: str) -> exp.Column:
@@ -126,23 +193,60 @@ def _evaluate_part(window: ResultWindow, rows: Sequence[Known], members: list[in
         there.sort(key=lambda i: values[i][place], reverse=descending)
         missing = [i for i in order if values[i][place] is None]
         order = missing + there if nulls_first else there + missing
-    if isinstance(window.function, exp.RowNumber):
-        yield from ((i, _rank(place + 1)) for place, i in enumerate(order))
+    if isinstance(window.function, RANKS):
+        yield from _rank_part(window, order, values)
         return
-    before = peers = 0
+    ends = [evaluate(node, rows[i]) for i in members for node, *_ in window.order]
+    noisy = any(low != high for _, low, high in ends)  # other noise, other neighbors: no bar says which
+    before = 0
+    for place, i in enumerate(order):
+        if place == 0 or values[i] != values[order[place - 1]]:
+            before = place
+        if window.frame is not None:
+            start, end = window.frame
+            first = 0 if start is None else max(0, place + start)
+            seen = order[first : None if end is None else max(first, place + end + 1)]
+        elif window.order:
+            seen = order[:before] + [j for j in order if values[j] == values[i]]
+        else:
+            seen = order
+        found = _total(window, [rows[j] for j in seen])
+        blurred = noisy and (window.frame is not None or isinstance(window.function, ENDS)) and found[0] is not None
+        yield i, (_rank(found[0]) if blurred else found)
+
+
+def _rank_part(
+    window: ResultWindow, order: list[int], values: Mapping[int, tuple[object, ...]]
+) -> Iterator[tuple[int, Interval]]:
+    """The place of each result among those of its part, counted in one way or another."""
+    size, before, peers = len(order), 0, 0
     for place, i in enumerate(order):
         if place == 0 or values[i] != values[order[place - 1]]:
             before, peers = place, peers + 1
-        if isinstance(window.function, exp.Rank):
-            yield i, _rank(before + 1)
-        elif isinstance(window.function, exp.DenseRank):
-            yield i, _rank(peers)
-        else:
-            seen = order if not window.order else order[:before] + [j for j in order if values[j] == values[i]]
-            yield i, _total(window, [rows[j] for j in seen])
+        match window.function:
+            case exp.RowNumber():
+                found: float = place + 1
+            case exp.Rank():
+                found = before + 1
+            case exp.DenseRank():
+                found = peers
+            case exp.PercentRank():
+                found = before / (size - 1) if size > 1 else 0.0
+            case exp.CumeDist():
+                found = (before + sum(values[j] == values[i] for j in order)) / size
+            case _:
+                found = _find_tile(place, size, (window.frame or (1, None))[0] or 1)
+        yield i, _rank(found)
 
 
-def _rank(value: int) -> Interval:
+def _find_tile(place: int, size: int, tiles: int) -> int:
+    """NTILE: the first parts have one result more, where they cannot all be equal."""
+    small, larger = divmod(size, tiles)
+    edge = larger * (small + 1)
+    return place // (small + 1) + 1 if place < edge else larger + (place - edge) // small + 1
+
+
+def _rank(value: Any) -> Interval:
     """A rank follows from noisy numbers, and no bar says by how much it may be off."""
     return value, math.nan, math.nan
 
@@ -163,6 +267,8 @@ def _total(window: ResultWindow, rows: Sequence[Known]) -> Interval:
     argument = window.argument
     if argument is None:
         return len(rows), len(rows), len(rows)
+    if isinstance(window.function, NEIGHBORS + ENDS):
+        return evaluate(argument, rows[-isinstance(window.function, exp.LastValue)]) if rows else (None, None, None)
     found = [interval for row in rows if (interval := evaluate(argument, row))[0] is not None]
     if isinstance(window.function, exp.Count):
         return len(found), len(found), len(found)
