@@ -237,15 +237,16 @@ class DuckDB(Engine):
         problem = DataError("connect.no_table_in_database", table=table, place=str(path), spent="nothing")
         fields, skipped = self._describe(origin(), problem)
         named = f"{table} of {place}"  # the name under which a file is attached depends on those before it
-        size = self._count_table(parts)
+        size, fixed = self._count_table(parts)
         version = partial(tell_unchanged, place, self._states[place]) if size is not None else lambda: None
         read = tuple(map(by_code_point, fields))
-        return LocalSource(self, read, skipped, origin, size, version, place=named, is_empty=self._is_empty)
+        look = self._is_empty
+        return LocalSource(self, read, skipped, origin, size, version, place=named, is_empty=look, fixed=fixed)
 
-    def _count_table(self, parts: Sequence[str]) -> int | None:
-        """The rows of a table of an attached file; None for a view, which may read what can change."""
+    def _count_table(self, parts: Sequence[str]) -> tuple[int | None, bool]:
+        """The rows of a table of an attached file (None for a view), and whether all its values are stored."""
         found = self._ask(self.dialect.sql(count_table(parts)), DataError("connect.texts_unreadable", spent="nothing"))
-        return int(found[0][0]) if found else None
+        return (int(found[0][0]), bool(found[0][1])) if found else (None, False)
 
     def _is_empty(self, statement: str) -> bool:
         """Whether a statement is known to have no rows."""

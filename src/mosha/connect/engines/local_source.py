@@ -133,6 +133,7 @@ class LocalSource(Source):
 
     `rows` is its size where that is cheap to know; `version` tells its present state, None where that cannot be told.
     Of a table that is not `whole`, rows may have been left out for what they hold: it is what a plan or a reader gave.
+    Where it is not `fixed`, columns are worked out anew whenever it is read, and may be drawn at random.
     """
 
     origin: Callable[[], Node] = exp.Null
@@ -143,11 +144,16 @@ class LocalSource(Source):
     is_empty: Callable[[str], bool] | None = None  # whether a statement has no rows
     facts: dict[str, bool] = field(default_factory=dict)  # which keys are unique, by statement and version
     whole: bool = True
+    fixed: bool = True
 
     @property
     def keeps_every_row(self) -> bool:
         """Of a frame, a Parquet file or a stored table, whose size is known without a look at what rows hold."""
         return self.whole and self.rows is not None
+
+    @property
+    def is_stored(self) -> bool:
+        return self.keeps_every_row and self.fixed and self.version() is not None
 
     def learn_unique(self, names: Sequence[str]) -> None:
         version = self.version()

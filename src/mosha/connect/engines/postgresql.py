@@ -24,7 +24,7 @@ CANCELLED = "57014"
 BROKEN = frozenset({"57P01", "57P02", "57P03", "57P05"})  # the server shuts down or ends the session
 COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, b.typname, b.typtype,
-       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END
+       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END, c.relkind IN ('r', 'm', 'p')
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -101,10 +101,10 @@ class PostgreSQL(Server):
             raise DataError("connect.postgresql_not_utf8")
         if not rows:
             raise DataError("connect.no_table_on_server", table=name, spent="nothing")
-        read = [(row[2], _field(*row[2:])) for row in rows]
+        read = [(row[2], _field(*row[2:6])) for row in rows]
         fields = tuple(field for _, field in read if field is not None)
         skipped = tuple(column for column, field in read if field is None)
-        return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]), database)
+        return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]), database, rows[0][6])
 
     def read_catalogue(self, *statements: str) -> list[list[Any]]:
         """What the server's catalogue answers, all in one state: no row of a table is read."""

@@ -126,11 +126,16 @@ class Server(Engine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ServerTable(Source):
-    """A table, view or foreign table on a server."""
+    """A table, view or foreign table on a server; `stored` says that it is a table whose rows the server holds."""
 
     engine: Server
     place: tuple[str, str] = ("", "")
     database: str = ""  # its name, and which server it is on
+    stored: bool = False
+
+    @property
+    def is_stored(self) -> bool:
+        return self.stored
 
     def public_parts(self) -> Iterable[Description]:
         """Tables of two databases are two tables, whatever their names: a key pays for one of them."""

@@ -80,6 +80,11 @@ class Source(ABC):
         """Whether a row is one row whatever it holds: not of text in lines, which may be unreadable, nor of a view."""
         return False
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether a statement that reads it twice finds the same rows at little cost: no view, no lines of text."""
+        return False
+
     def identify(self, names: Collection[str]) -> Self:
         """The same table, in which the columns `names` say whose a row is: what may stand for several is missing."""
         if not any(field.identify and field.name in names for field in self.fields):

@@ -105,11 +105,13 @@ def pattern_of(segment: Segment) -> str:
 class Dialect:
     """The shared spelling; a subclass overrides what its engine says differently.
 
-    `hash_type` is what `hash` gives; `barrier` tells that inner selects must be kept apart by OFFSET 0.
+    `hash_type` is what `hash` gives; `barrier` tells that inner selects must be kept apart by OFFSET 0; `keeps_parts`,
+    that a part of a statement which is used twice is written down as a whole unless the statement forbids it.
     """
 
     name: ClassVar[str]
     barrier: ClassVar[bool] = False
+    keeps_parts: ClassVar[bool] = False
     kinds: ClassVar[dict[Type, exp.DType]] = {
         Type.INTEGER: Kind.BIGINT,
         Type.REAL: Kind.DOUBLE,
@@ -270,6 +272,7 @@ class Dialect:
 class _DuckDB(Dialect):
     name = "duckdb"
     barrier = True  # beside a join the optimiser writes layers into each other, which doubles them at every one
+    keeps_parts = True
 
     def finite(self, node: Node) -> Node | None:
         """DuckDB takes comparisons for true where a Parquet file's bounds say so, and bounds leave NaN out."""
@@ -310,7 +313,7 @@ class _DuckDB(Dialect):
 
 class _Postgres(Dialect):
     name = "postgres"
-    barrier = True
+    barrier = keeps_parts = True
 
     def literal(self, value: object, kind: Type) -> Node:
         node = super().literal(value, kind)

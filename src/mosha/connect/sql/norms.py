@@ -21,6 +21,7 @@ from mosha.connect.sql.statement import (
     alias,
     all_of,
     any_of,
+    can_read_again,
     contributions,
     copies,
     is_plain_count,
@@ -78,7 +79,8 @@ def row_norms(
     query = select([*keys, *sums], table("rows"), group=copies(keys))
     query.set("joins", [_by_person("norms", side="LEFT")])
     rows = contributions(question, [*kinds.values(), *split], dialect)
-    return Query(with_parts(query, rows=rows, norms=norms), tuple(place))
+    again = can_read_again(question, dialect)
+    return Query(with_parts(query, rows_again=again, rows=rows, norms=norms), tuple(place))
 
 
 def _needs_wide(leader: str, kinds: dict[str, Value], bound: NormBound) -> bool:

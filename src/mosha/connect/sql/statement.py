@@ -17,6 +17,8 @@ from mosha.connect.language.expression import Column, Expression
 from mosha.connect.language.schema import Type
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Question
+from mosha.connect.plan.person_steps import Pick
+from mosha.connect.plan.relation import Compute, Scan, Where
 from mosha.connect.sql.dialect import Dialect, Listed, Node, binary, call, column
 from mosha.connect.sql.expressions import Scope
 from mosha.connect.sql.rows import fresh_names, open_rows
@@ -27,6 +29,7 @@ __all__ = [
     "alias",
     "all_of",
     "any_of",
+    "can_read_again",
     "contributions",
     "copies",
     "is_plain_count",
@@ -139,14 +142,28 @@ def table(name: str) -> exp.Table:
     return exp.Table(this=exp.Identifier(this=name, quoted=True))
 
 
-def with_parts(query: exp.Select, **parts: exp.Select) -> exp.Select:
-    """The query with named parts before it."""
+def with_parts(query: exp.Select, *, rows_again: bool = False, **parts: exp.Select) -> exp.Select:
+    """The query with named parts before it; with `rows_again` the part `rows` is read anew wherever it is used."""
     named = [
         exp.CTE(this=part, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
         for name, part in parts.items()
     ]
+    for part in named:
+        if rows_again and part.alias == "rows":
+            part.set("materialized", False)
     query.set("with_", exp.With(expressions=named))
     return query
+
+
+def can_read_again(question: Question, dialect: Dialect) -> bool:
+    """Whether a statement had better read its rows twice than keep them: to count each person's, it needs no values.
+
+    Only of one stored table, row by row: views may be dear or give other rows, lines of text are taken apart anew.
+    """
+    relation = question.relation
+    while isinstance(relation, (Where, Compute, Pick)):
+        relation = relation.parent
+    return dialect.keeps_parts and isinstance(relation, Scan) and relation.source.is_stored
 
 
 def all_of(tests: Sequence[Node]) -> Node:

@@ -17,6 +17,7 @@ from mosha.connect.sql.statement import (
     Query,
     alias,
     all_of,
+    can_read_again,
     contributions,
     copies,
     is_plain_count,
@@ -55,7 +56,9 @@ def truncate_rows(question: Aggregation, bound: Truncate, dialect: Dialect) -> Q
         pairs = _cut(pairs, _window([person], by_group), bound.groups, [person, *keys, *sums])
     totals = [alias(dialect.sum(node.copy(), None), f"s{i}") for i, node in enumerate(sums)]
     query = select([*copies(keys), *totals], subquery(pairs, "pairs"), group=copies(keys))
-    return Query(with_parts(query, **parts) if parts else query, tuple(name for name, _ in question.values))
+    if parts:
+        query = with_parts(query, rows_again=can_read_again(question, dialect), **parts)
+    return Query(query, tuple(name for name, _ in question.values))
 
 
 def _cut_rows(question: Aggregation, bound: Truncate, rows: exp.Select, dialect: Dialect) -> exp.Select:

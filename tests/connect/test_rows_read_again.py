@@ -1,0 +1,86 @@
+"""A stored table is read twice rather than kept; what may differ between two readings is kept."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mosha.connect import Aggregation, Clamped, NormBound, Rows, answer, col, private, source
+from mosha.connect.engines.source import engine_of
+from mosha.connect.plan.bounding import Truncate
+from mosha.connect.sql.norms import sql_of
+
+FRAME = pa.table({"who": [1, 1, 2, 2, 2, None], "x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+BOUND = NormBound(1, {"rows": 2}, fraction=4)
+
+
+def is_read_again(table: Any, bound: Any = BOUND, keep: Any = None) -> bool:
+    rows: Any = private(table, person="who")
+    question = Aggregation(rows if keep is None else keep(rows), {}, {"rows": Rows()}, bound=bound)
+    return '"rows" AS NOT MATERIALIZED (' in sql_of(question, engine_of(question.relation).dialect)
+
+
+def make_database(path: Path) -> Path:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE stored AS SELECT 1 AS who, range AS x FROM range(1000)")
+        connection.execute("CREATE VIEW seen AS SELECT *, random() AS luck FROM stored")
+        connection.execute("CREATE TABLE worked (who INT, x INT, luck DOUBLE GENERATED ALWAYS AS (random()))")
+        connection.execute("INSERT INTO worked SELECT * FROM stored")
+    return path
+
+
+def test_files_and_frozen_frames_and_stored_tables_are_read_again(tmp_path: Path) -> None:
+    pq.write_table(FRAME, tmp_path / "rows.parquet")
+    assert is_read_again(source(tmp_path / "rows.parquet"))
+    assert is_read_again(source(FRAME))
+    assert is_read_again(source(make_database(tmp_path / "rows.duckdb"), table="stored"))
+    assert is_read_again(source(FRAME), keep=lambda rows: rows.where(col("x") > 1).compute(y=col("x") + 1))
+
+
+def test_lines_of_text_and_frames_that_may_change_and_views_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("who,x\n1,2\n")
+    database = make_database(tmp_path / "rows.duckdb")
+    for kept in (
+        source(tmp_path / "rows.csv"),
+        source(pd.DataFrame({"who": [1, 2], "x": [1.0, 2.0]})),
+        source(database, table="seen"),
+        source(database, table="worked"),
+    ):
+        assert not is_read_again(kept)
+    join = lambda rows: rows.join_person(private(source(FRAME), person="who").compute(z=col("x")))
+    assert not is_read_again(source(pa.table({"who": [1, 2]})), keep=join)
+
+
+@pytest.mark.parametrize("table", ["seen", "worked"])
+def test_nobody_exceeds_the_limit_where_two_readings_would_differ(tmp_path: Path, table: str) -> None:
+    """A person has about 500 of 1,000 rows in any reading; with a limit of 500, weights of another would exceed it."""
+    rows = private(source(make_database(tmp_path / "rows.duckdb"), table=table), person="who").where(col("luck") < 0.5)
+    question = Aggregation(rows, {}, {"rows": Rows()}, bound=NormBound(1, {"rows": 500}, fraction=4))
+    for _ in range(30):
+        [(count,)] = answer(question).to_dict().values()
+        assert count <= 500 << 4
+
+
+def test_rows_of_busy_groups_are_read_again_too(tmp_path: Path) -> None:
+    pq.write_table(FRAME, tmp_path / "rows.parquet")
+    rows = private(source(tmp_path / "rows.parquet"), person="who")
+    value = Clamped(col("x"), (0, 10), exponent=0)
+    question = Aggregation(rows, {}, {"x": value}, bound=Truncate(key=bytes(32), per_group=1))
+    assert '"rows" AS NOT MATERIALIZED (' in sql_of(question, engine_of(rows).dialect)
+
+
+def test_postgresql_reads_tables_again_and_keeps_views(connect_database: str) -> None:
+    with psycopg.connect(connect_database, autocommit=True) as connection:
+        for kind, statement in {
+            "again_table": "CREATE TABLE again_table (who int, x float8)",
+            "again_parts": "CREATE TABLE again_parts (who int, x float8) PARTITION BY LIST (who)",
+            "again_copy": "CREATE MATERIALIZED VIEW again_copy AS SELECT * FROM again_table",
+            "again_view": "CREATE VIEW again_view AS SELECT *, random() AS luck FROM again_table",
+        }.items():
+            connection.execute(statement.encode())
+            assert is_read_again(source(connect_database, table=kind)) == (kind != "again_view")
