@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
 from mosha.tables.parts.bounded_number import Measured, Range
-from mosha.tables.parts.bounds import Limits
 
 __all__ = ["Guess"]
+
+
+class Bounded(Protocol):
+    """A limit on what one unit moves, declared or to be bought (`bounds.Limits`)."""
+
+    @property
+    def norm(self) -> int | None: ...
+
+    @property
+    def automatic(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class Guess:
         if self.at_most is not None:
             positive_integer("at_most", self.at_most)
 
-    def norm(self, limits: Limits) -> int | None:
+    def norm(self, limits: Bounded) -> int | None:
         """The declared limit, or the guess where one is to be bought."""
         if not limits.automatic:
             return limits.norm
