@@ -133,7 +133,7 @@ class DuckDB(Engine):
         coarse = self._find_coarse_moments(place, problem)
         self._check_moments(origin, [field.name for field in fields if field.name in coarse])
         named = self.dialect.sql(call("READ_PARQUET", text(place)))
-        return LocalSource(self, fields, skipped, origin, int(rows), partial(files_version, place), named)
+        return LocalSource(self, fields, skipped, origin, int(rows), partial(files_version, place), named, fixed=False)
 
     def _differing(self, place: str, files: int, problem: DataError) -> set[str]:
         """Columns that files have with other types or not at all.

@@ -133,7 +133,8 @@ class LocalSource(Source):
 
     `rows` is its size where that is cheap to know; `version` tells its present state, None where that cannot be told.
     Of a table that is not `whole`, rows may have been left out for what they hold: it is what a plan or a reader gave.
-    Where it is not `fixed`, columns are worked out anew whenever it is read, and may be drawn at random.
+    Where it is not `fixed`, two readings in one statement may differ: columns are worked out anew and may be drawn at
+    random, or another file may have taken the place of this one.
     """
 
     origin: Callable[[], Node] = exp.Null

@@ -24,7 +24,11 @@ CANCELLED = "57014"
 BROKEN = frozenset({"57P01", "57P02", "57P03", "57P05"})  # the server shuts down or ends the session
 COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, b.typname, b.typtype,
-       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END, c.relkind IN ('r', 'm', 'p')
+       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END, CASE c.relkind
+         WHEN 'p' THEN NOT EXISTS (
+           SELECT FROM pg_catalog.pg_partition_tree(c.oid) p JOIN pg_catalog.pg_class f ON f.oid = p.relid
+           WHERE f.relkind = 'f')
+         ELSE c.relkind IN ('r', 'm') AND NOT c.relhassubclass END
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
