@@ -53,6 +53,27 @@ def laplace_too_small(value: Any, size: Any) -> Any:
     return value + laplace(1 / (1.2 * EPSILON), size)
 
 
+def scaled_by_the_data(value: Any, size: Any) -> Any:
+    """Noise whose size follows the answer."""
+    return value + laplace(1 / (EPSILON * (1 + value)), size)
+
+
+def redrawn_below_zero(value: Any, size: Any) -> Any:
+    """Noise is drawn until the answer is not negative, which is no post-processing."""
+    found = value + laplace(1 / EPSILON, size)
+    while (below := found < 0).any():
+        found[below] = value + laplace(1 / EPSILON, int(below.sum()))
+    return found
+
+
+def cut_below_zero(value: Any, size: Any) -> Any:
+    return np.maximum(grid_laplace(value, size), 0)
+
+
+def told_once_in_a_thousand(value: Any, size: Any) -> Any:
+    return np.where(random().random(size) < 1e-3, 1e6 + value, grid_laplace(value, size))
+
+
 def reused_noise(values: Any, size: Any) -> Any:
     """Two numbers, each worth half the budget, with one and the same noise."""
     return np.asarray(values) + laplace(2 / EPSILON, size)[:, None]
@@ -323,6 +344,9 @@ FAULTS = [
     Fault("sparse vector 6", sparse_6, sparse_1, (UP, DOWN)),
     Fault("sensitivity off by two", replaced_row_halved, replaced_row_whole, ((1.0, 0.5), (-1.0, 0.5))),
     Fault("clipping after summing", clipped_after_summing, clipped_before_summing, ((0.5, 7.0), (0.5,))),
+    Fault("noise whose size follows the data", scaled_by_the_data, grid_laplace, (0, 1)),
+    Fault("answers below zero drawn again", redrawn_below_zero, cut_below_zero, (0, 1)),
+    Fault("the data told once in a thousand", told_once_in_a_thousand, grid_laplace, (0, 1)),
     Fault("noise reused", reused_noise, fresh_noise, ((0, 0), (1, 0))),
     Fault("noise redrawn after resume", redrawn_after_resume, replayed_after_resume, (0, 1)),
     Fault("unbounded contributions", unbounded_contributions, bounded_contributions, (("a",), ("a", "b", "b", "b"))),

@@ -11,7 +11,7 @@ from tests.chance import look_for_fault
 
 RUNS = 60_000
 # what tells these apart is rare: it is found always in 200,000 runs
-MORE = {"sparse vector 3", "sparse vector 4", "sparse vector 6"}
+MORE = {"sparse vector 3", "sparse vector 4", "sparse vector 6", "the data told once in a thousand"}
 SURE = 1 - 1e-9  # false-alarm rate of each twin: 1e-9
 
 
