@@ -228,10 +228,8 @@ def _widen(found: Range) -> Range:
 
 
 def _no_number(node: exp.Expression, what: str, kind: Type) -> Refused:
-    text, instead = name_of(node), f"COUNT(DISTINCT {name_of(node)}) counts its values."
-    if kind.temporal:
-        instead = f"count the days since some day, DATEDIFF('day', DATE '2024-01-01', {text})."
-    return Refused("tables.sql_needs_number", function=what, text=text, kind=str(kind), instead=instead)
+    code = "tables.sql_needs_number_of_days" if kind.temporal else "tables.sql_needs_number"
+    return Refused(code, function=what, text=name_of(node), kind=str(kind))
 
 
 def no_range(node: exp.Expression, what: str) -> Refused:

@@ -11,6 +11,7 @@ from mosha.connect.language.expression import lit
 from mosha.connect.plan.person_steps import Pick, Union
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
+from mosha.core.language import phrase
 from mosha.core.options import JoinName
 from mosha.tables.sql.scalar import Refused, list_conditions, name_of, scalar
 from mosha.tables.sql.scope import PERSON, Scope, check_new
@@ -241,7 +242,7 @@ def _check_persons(scope: Scope, other: Scope, pairs: Mapping[str, str]) -> None
             raise Refused(
                 "tables.sql_join_path", left=names[0], right=names[1], paths=", ".join(paths), spent="nothing"
             )
-    raise Refused("tables.sql_join_person", wanted="two tables that protect the same person")
+    raise Refused("tables.sql_join_person", wanted=phrase("tables.same_person"))
 
 
 def _write_key(scope: Scope, left: Sequence[str], other: Scope, right: Sequence[str]) -> str | None:
