@@ -74,12 +74,12 @@ def opened(folder: Path, **options: Any) -> Iterator[Any]:
     settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": LONG} | options))  # type: ignore[arg-type]
     service = Service(settings)
     tokens = make_demo(service)
-    with _running(make_app(service)) as address, httpx.Client(base_url=address, timeout=120) as client:
+    with run_app(make_app(service)) as address, httpx.Client(base_url=address, timeout=120) as client:
         yield House(client, tokens, service)
 
 
 @contextmanager
-def _running(app: Any) -> Iterator[str]:
+def run_app(app: Any) -> Iterator[str]:
     """A real server in a thread, at a free port."""
     server = uvicorn.Server(
         uvicorn.Config(app, port=0, log_level="critical", lifespan="on", http=PatientProtocol, ws="none")

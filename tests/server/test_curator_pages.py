@@ -11,6 +11,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
+from mosha.core.errors import StepFailed
+from mosha.mechanisms import Count, laplace
 from tests.server.house import BY_WARD, opened
 
 
@@ -104,6 +106,21 @@ def test_a_curator_declares_a_table_field_by_field(place: Any) -> None:
     assert found["declaration"]["unit"] == {"person": "pid", "at_most": 3}
 
 
+def test_a_file_of_text_does_not_say_what_its_columns_hold_so_the_curator_does(place: Any) -> None:
+    """No type is read off the rows. A range of a column that is text is refused; numbers can be averaged."""
+    wang = Visitor(place, "wang")
+    looked = wang.send("/register", path="stays.csv", do="look").text
+    assert "choose the type of each" in looked
+    assert re.findall(r'<select name="column_type"[^>]*><option value="(\w+)">', looked) == ["text"] * 3
+    fields = FIELDS | {"name": "typed", "path": "stays.csv", "do": "propose"}
+    refused = wang.send("/register", **fields | {"column_type": ["integer", "text", "text"]})
+    assert refused.status_code == 422
+    assert re.search(r'<select name="column_type" aria-label="nights[^>]*aria-invalid', refused.text)
+    again = wang.send("/register", **fields)
+    assert again.status_code == 422  # the source is registered already, under another name
+    assert re.findall(r'<select name="column_type"[^>]*><option value="(\w+)">', again.text) == fields["column_type"]
+
+
 def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place: Any) -> None:
     wang = Visitor(place, "wang")
     block = {"name": "2026", "column": "day", "from": "2026-01-01", "until": "2027-01-01", "epsilon": "2"}
@@ -132,7 +149,7 @@ def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_
     page = wang.get("/datasets/visits/declaration").text
     names = re.findall(r'name="column_name" value="(\w+)"', page)
     fields = {"unit": "patient_id", "at_most": "4", "column_name": names}
-    fields["column_type"] = re.findall(r'name="column_type" value="(\w*)"', page)
+    fields["column_type"] = re.findall(r'name="column_type"[^>]*><option value="(\w*)"', page)
     for part in ("low", "high", "values"):
         fields[part] = [html.unescape(one) for one in re.findall(rf'<input name="{part}"[^>]* value="([^"]*)"', page)]
     fields["origin"] = [
@@ -196,6 +213,46 @@ def test_whoever_asks_sees_what_is_left_to_them_and_of_the_whole_dataset(place: 
     page = Visitor(place, "li").get("/ask/visits").text
     part = page[page.index('data-part="budget"') :]
     assert part.index('class="gauge') < part.index("The whole dataset, for everybody together")
+
+
+def test_a_survey_is_closed_for_good_by_those_who_may(place: Any) -> None:
+    wang, li = Visitor(place, "wang"), Visitor(place, "li")
+    wang.send("/surveys", title="Well?", name="well", epsilon="1", values="yes\nno")
+    assert 'action="/survey/well/close"' in wang.get("/survey/well").text
+    assert "/close" not in li.get("/survey/well").text
+    assert li.send("/survey/well/close").status_code == 404
+    closed = wang.send("/survey/well/close").text
+    assert "This survey is closed" in closed
+    assert "/close" not in closed
+    report = {"reports": ["bAA="], "tickets": ["AAAAAAAAAAAAAAAAAAAAAA=="]}
+    assert place.call(None, "POST", "/surveys/well/reports", report).status_code == 409
+
+
+class Broken(dict[str, Any]):
+    """Data whose disk is broken."""
+
+    def keys(self) -> Any:
+        raise OSError
+
+
+def test_failures_are_shown_and_lifted_with_a_reason(place: Any) -> None:
+    """Only where there were some, to those who see the budget; the reason is in the chain."""
+    wang = Visitor(place, "wang")
+    assert "Questions that failed" not in wang.get("/datasets/visits").text
+    account = place.service.ledger.account("visits")
+    broken = account.open(laplace(Count(), unit=account.unit, epsilon=1e-4))
+    with pytest.raises(StepFailed):
+        broken.step(Broken())
+    assert account.failures == 1
+    page = wang.get("/datasets/visits").text
+    assert "1 paid questions failed" in page
+    assert "Questions that failed" not in Visitor(place, "li").get("/datasets/visits").text
+    refused = wang.send("/datasets/visits/lift", reason=" ")
+    assert refused.status_code == 422
+    assert re.search(r'id="reason-lift"[^>]*aria-invalid', refused.text)
+    assert "Questions that failed" not in wang.send("/datasets/visits/lift", reason="the disk was full").text
+    assert account.failures == 0
+    assert "the disk was full" in Visitor(place, "sun").get("/audit").text
 
 
 def test_a_frozen_dataset_answers_nobody_until_a_reviewer_thaws_it(place: Any) -> None:

@@ -17,6 +17,13 @@ SERIES = {"name": "weekly", "title": "Weekly", "measure": "count", "column": "",
 GRAPH = {"path": "edges.csv", "hides": "edge", "vertices": "9", "name": "friends", "title": "", "epsilon": "1"}
 SURVEY = {"title": "Sleep?", "name": "sleep", "epsilon": "1", "values": "yes\nno"}
 AGENT = {"name": "helper", "grant": "g-0", "epsilon": "0.1", "limit_per_day": "0.01"}
+EDGES = {"unit": {"edge": True}, "vertices": 3}
+DECLARED = {"unit": "patient_id", "at_most": "4", "column_name": ["patient_id", "ward", "day", "days", "age"]}
+DECLARED |= {
+    "column_type": ["integer", "text", "date", "integer", "integer"],
+    "origin": ["", "codebook", "", "law", "law"],
+}
+DECLARED |= {"low": ["", "", "", "0", "0"], "high": ["", "", "", "30", "120"], "values": ["", "cardiology", "", "", ""]}
 RAW = {"path": "stays.csv", "name": "raw", "epsilon": "1", "delta": "0", "do": "propose", "declaration": "{}"}
 PROPOSE = FIELDS | {"do": "propose", "name": "proposed"}
 FORMS = [
@@ -31,29 +38,44 @@ FORMS = [
     ("wang", "/register", {"path": "env:NO_SUCH_VARIABLE", "do": "look"}, "path"),
     ("wang", "/register", PROPOSE | {"origin": ["", "codebook", ""]}, "origin"),
     ("wang", "/register", PROPOSE | {"high": ["", "", "many"]}, "high"),
+    ("wang", "/register", PROPOSE | {"high": ["", "", "nan"]}, "high"),
+    ("wang", "/register", PROPOSE | {"high": ["", "", "-30"]}, "high"),
+    ("wang", "/register", PROPOSE | {"high": ["", "", ""]}, "high"),
+    ("wang", "/register", PROPOSE | {"values": ["1.5, 2", "a, b", ""]}, "values"),
+    ("wang", "/register", PROPOSE | {"at_most": "2.5"}, "at_most"),
     ("wang", "/register", PROPOSE | {"name": "Not A Name"}, "name"),
+    ("wang", "/datasets/visits/declaration", DECLARED | {"high": ["", "", "", "many", "120"]}, "high"),
+    ("wang", "/datasets/visits/declaration", DECLARED | {"at_most": "0,5"}, "at_most"),
     ("wang", "/register", PROPOSE | {"epsilon": "-1"}, "epsilon"),
     ("wang", "/register", PROPOSE | {"delta": "small"}, "delta"),
     ("wang", "/register", RAW | {"declaration": '{"unit": '}, "declaration"),
     ("wang", "/register/graph", GRAPH | {"path": "nowhere.csv"}, "path"),
     ("wang", "/register/graph", GRAPH | {"vertices": "0"}, "vertices"),
+    ("wang", "/register/graph", GRAPH | {"vertices": "2.5"}, "vertices"),
+    ("wang", "/register/graph", GRAPH | {"hides": "node", "max_degree": "many"}, "max_degree"),
+    ("wang", "/register/graph", GRAPH | {"hides": "node", "vertices_file": ""}, "vertices_file"),
     ("wang", "/register/graph", GRAPH | {"name": "Friends!"}, "name"),
     ("wang", "/register/graph", GRAPH | {"epsilon": "0"}, "epsilon"),
     ("wang", "/datasets/visits/grants", GRANT | {"principal": "nobody at all"}, "principal"),
     ("wang", "/datasets/visits/grants", GRANT | {"epsilon": "-3"}, "epsilon"),
+    ("wang", "/datasets/visits/grants", GRANT | {"epsilon": "0,5"}, "epsilon"),
+    ("wang", "/datasets/visits/grants", GRANT | {"epsilon": ""}, "epsilon"),
     ("wang", "/datasets/visits/grants", GRANT | {"delta": "tiny"}, "delta"),
+    ("wang", "/datasets/visits/grants", GRANT | {"delta": "0,000001"}, "delta"),
     ("wang", "/datasets/visits/grants", GRANT | {"expires": "tomorrow"}, "expires"),
     ("wang", "/datasets/visits/grants", GRANT | {"expires": "2020-01-01"}, "expires"),
     ("wang", "/datasets/visits/grants", GRANT | {"principal": ""}, "principal"),
     ("wang", "/datasets/visits/grants", GRANT | {"approve_above": "-1"}, "approve_above"),
     ("wang", "/datasets/visits/blocks", BLOCK | {"name": "a year"}, "name"),
     ("wang", "/datasets/visits/blocks", BLOCK | {"epsilon": "-1"}, "epsilon"),
+    ("wang", "/datasets/visits/blocks", BLOCK | {"epsilon": ""}, "epsilon"),
     ("wang", "/datasets/visits/blocks", BLOCK | {"from": "spring"}, "from"),
     ("wang", "/datasets/visits/blocks", BLOCK | {"until": "2025-01-01"}, "until"),
     ("wang", "/datasets/visits/blocks", BLOCK | {"column": "days", "from": "nine"}, "from"),
     ("wang", "/datasets/visits/series", SERIES | {"name": "Every Week"}, "name"),
     ("wang", "/datasets/visits/series", SERIES | {"measure": "sum"}, "column"),
     ("wang", "/datasets/visits/series", SERIES | {"horizon": "0"}, "horizon"),
+    ("wang", "/datasets/visits/series", SERIES | {"horizon": "2.5"}, "horizon"),
     ("wang", "/datasets/visits/series", SERIES | {"epsilon": "none"}, "epsilon"),
     ("wang", "/datasets/visits/series", SERIES | {"epsilon": "500"}, "epsilon"),
     ("wang", "/datasets/visits/freeze", {"reason": " "}, "reason"),
@@ -62,6 +84,9 @@ FORMS = [
     ("wang", "/surveys", SURVEY | {"values": "yes\nyes"}, "values"),
     ("wang", "/surveys", SURVEY | {"name": "Sleep Well"}, "name"),
     ("wang", "/surveys", SURVEY | {"epsilon": "0"}, "epsilon"),
+    ("zhao", "/review/{waiting}", {"verdict": "deny", "reason": " "}, "reason"),
+    ("zhao", "/review/publications/{slug}", {"verdict": "deny", "reason": ""}, "reason"),
+    ("sun", "/audit", {"head": "rubbish"}, "head"),
     ("li", "/requests/{request}/publication", {"title": "Stays", "slug": "Not A Slug"}, "slug"),
     ("li", "/requests/{request}/publication", {"title": "", "slug": "stays"}, "title"),
 ]
@@ -79,6 +104,13 @@ ASKED = [
     ("/ask/visits/table", {"epsilon": "much"}, "epsilon"),
     ("/ask/visits/table", {"delta": "tiny"}, "delta"),
     ("/ask/visits/table", {"rows": "many"}, "rows"),
+    ("/ask/visits/table", {"rows": "2.5"}, "rows"),
+    ("/ask/visits/table", {"rows": "0"}, "rows"),
+    ("/ask/visits/table", {"rows": "-4"}, "rows"),
+    ("/ask/visits/table", {"epsilon": "0,4"}, "epsilon"),
+    ("/ask/calls/graph", {"graph": "edges", "epsilon": "much"}, "epsilon"),
+    ("/ask/calls/graph", {"graph": "stars", "number": "2.5"}, "number"),
+    ("/ask/calls/graph", {"graph": "stars", "number": "0"}, "number"),
 ]
 
 
@@ -86,12 +118,23 @@ ASKED = [
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with opened(tmp_path_factory.mktemp("forms"), previews_per_minute=10_000) as house:
         (house.service.settings.folder / "data" / "stays.csv").write_text("pid,ward,nights\n1,a,3\n2,b,4\n")
+        (house.service.settings.folder / "data" / "edges.csv").write_text("from,to\n0,1\n1,2\n")
+        graph = {"name": "calls", "kind": "graph", "source": {"path": "edges.csv"}, "declaration": EDGES}
+        assert house.call("wang", "POST", "/datasets", graph | {"promise": {"epsilon": 5.0}}).status_code == 201
+        house.call("zhao", "POST", "/datasets/calls/countersign", {})
+        grant = {"principal": "li", "epsilon": 3.0, "expires": "2099-01-01"}
+        assert house.call("wang", "POST", "/datasets/calls/grants", grant).status_code == 201
+        answered = house.answer("li", BY_WARD, key="to publish", epsilon=0.05)["id"]
+        proposed = {"request": answered, "slug": "stays-proposed", "title": "Stays"}
+        assert house.call("li", "POST", "/publications", proposed).status_code == 201
         house.browsers = []
         house.names = {
-            "request": house.answer("li", BY_WARD, key="to publish", epsilon=0.05)["id"],
+            "request": answered,
+            "waiting": house.ask("li", key="dear", epsilon=0.6).json()["id"],
+            "slug": "stays-proposed",
             "team": house.call("ada", "POST", "/principals", {"name": "team a", "kind": "team"}).json()["id"],
         }
-        house.visitors = {name: Visitor(house, name) for name in ("ada", "wang", "li")}
+        house.visitors = {name: Visitor(house, name) for name in ("ada", "wang", "li", "zhao", "sun")}
         yield house
         for browser in house.browsers:
             browser.close()

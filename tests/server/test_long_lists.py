@@ -50,6 +50,7 @@ def fill(house: Any) -> None:
         "publications": database.row("SELECT * FROM publications WHERE slug = 's'"),
         "schedules": database.row("SELECT * FROM schedules WHERE name = 's'"),
     }
+    li = database.row("SELECT * FROM principals WHERE name = 'li'")
     limits = {"epsilon": 0.001, "expires": "2099-01-01"}
     for number, name in enumerate(NAMES):
         later = {"created": rows["requests"]["created"] + number + 1}
@@ -57,8 +58,10 @@ def fill(house: Any) -> None:
         copy_row(database, "declarations", rows["declarations"], dataset=name)
         copy_row(database, "requests", rows["requests"], id=f"r-{name}", **later)
         copy_row(database, "publications", rows["publications"], slug=name, title=name, **later)
+        copy_row(database, "publications", rows["publications"], slug=f"q-{name}", state="proposed", **later)
         copy_row(database, "schedules", rows["schedules"], id=name, name=name, **later)
         create_principal(database, kind="person", name=name)
+        create_principal(database, kind="agent", name=f"z{name}", parent=li["id"])
         if name in GRANTED:
             make_grant(database, ledger, "visits", limits | {"principal": name}, "wang")
         open_survey(database, {"name": name, "title": name, "survey": survey}, "wang")
@@ -69,8 +72,11 @@ PLACES = {
     "questions": ("li", "/requests", r'href="/requests/r-(n\d+)"', r"/requests\?before="),
     "published": ("", "/public", r'href="/public/(n\d+)"', r"/public\?before="),
     "series": ("", "/public", r'href="/series/(n\d+)"', r"/public\?series_before="),
+    "series of a dataset": ("wang", "/datasets/visits", r'href="/series/(n\d+)"', r"/datasets/visits\?series_before="),
+    "proposals": ("zhao", "/review", r'action="/review/publications/q-(n\d+)"', r"/review\?proposed="),
+    "agents": ("li", "/agents", r"<strong>z(n\d+)</strong>", r"/agents\?before="),
     "surveys": ("wang", "/surveys", r'href="/survey/(n\d+)"', r"/surveys\?before="),
-    "people": ("ada", "/people", r"<strong>(n\d+)</strong>", r"/people\?after="),
+    "people": ("ada", "/people", r"<strong>((?:li/z)?n\d+)</strong>", r"/people\?after="),
     "grants": ("wang", "/datasets/visits", r"<strong><a [^>]*>(n\d+)</a></strong>", r"/datasets/visits\?before="),
     "review": ("zhao", "/review", r'action="/review/r-(n\d+)"', r"/review\?before="),
     "statements": ("sun", "/audit", r"account=(n\d+)&amp;format=markdown", r"/audit\?datasets_after="),

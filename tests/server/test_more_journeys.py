@@ -37,6 +37,8 @@ def test_a_curator_declares_a_table_field_by_field_and_a_privacy_officer_signs(p
     for part in ("low", "high"):
         page.run(fields.format(part, f"nights-{part}"))
     page.run("document.querySelectorAll('select[name=origin]')[2].id = 'nights-origin'")
+    page.run("document.querySelectorAll('select[name=column_type]')[2].id = 'nights-type'")
+    page.choose("#nights-type", "integer")
     page.fill("#nights-low", "0")
     page.fill("#nights-high", "30")
     page.fill("#name", name)

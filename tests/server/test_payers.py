@@ -123,8 +123,8 @@ def test_a_condition_is_named_as_people_see_it(place: Any) -> None:
     li = Visitor(place, "li")
     wrong = {"mode": "form", "measure": "count", "column_of": "age", "test": "above", "value": "old"}
     page = li.client.get("/ask/visits", params=wrong).text
-    assert "“The condition on age”: This must be a number." in page
-    assert "This must be a number." in page
+    assert "“The condition on age”: This must be a number, such as 0.5." in page
+    assert "This must be a number, such as 0.5." in page
     assert "where.age" not in re.sub(r"<[^>]*>", "", page)
 
 

@@ -5,6 +5,7 @@ Nobody in it is real: the rows are drawn by a generator with a fixed seed, and t
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import os
@@ -15,12 +16,16 @@ from typing import Any
 
 from mosha.server.catalogue.datasets import countersign, propose_dataset
 from mosha.server.catalogue.grants import make_grant
+from mosha.server.errors import Conflict
 from mosha.server.people.credentials import issue
 from mosha.server.people.principals import create_principal, give_role
 from mosha.server.service import Service
 
-__all__ = ["PEOPLE", "make_demo"]
+__all__ = ["PEOPLE", "make_demo", "open_demo_survey"]
 
+SURVEY = "fever-at-work"
+SURVEY_TITLE = "Did you come to work with a fever this year? · 今年您曾发着烧上班吗？"  # noqa: RUF001
+SAID = {"never · 从未": 260, "once or twice · 一两次": 110, "more often · 更多次": 30}  # made-up people who answered
 WARDS = {"cardiology": 4.1, "surgery": 6.2, "pediatrics": 2.9, "neurology": 7.4}
 PEOPLE = {
     "ada": (("administrator", "*"),),
@@ -93,3 +98,26 @@ def make_demo(service: Service) -> dict[str, str]:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(tokens, file, indent=2)
     return tokens
+
+
+def open_demo_survey(service: Service) -> str:
+    """A survey that made-up people have answered already, opened when somebody first asks for it; its name.
+
+    Whoever looks at it as a curator sees an estimate; whoever answers it sees what leaves their browser.
+    """
+    from mosha.local import Frequency  # noqa: PLC0415  (a server starts without it)
+    from mosha.server.catalogue.surveys import add_reports, open_survey  # noqa: PLC0415
+
+    if service.database.row("SELECT 1 AS found FROM surveys WHERE name = ?", SURVEY):
+        return SURVEY
+    survey = Frequency(list(SAID), epsilon=1.5, protocol="k-ary")
+    said = {"name": SURVEY, "title": SURVEY_TITLE, "survey": survey.to_dict(), "tickets": "required"}
+    try:
+        open_survey(service.database, said, "wang")
+    except Conflict:  # somebody else was a moment earlier
+        return SURVEY
+    reports = [survey.report(answer) for answer, many in SAID.items() for _ in range(many)]
+    sent = [base64.b64encode(one).decode() for one in reports]
+    tickets = [base64.b64encode(os.urandom(16)).decode() for _ in reports]
+    add_reports(service.database, SURVEY, sent, tickets)
+    return SURVEY

@@ -15,7 +15,7 @@ from mosha.server.people.principals import create_principal, give_role
 from mosha.server.service import Service
 from mosha.server.settings import Settings
 
-__all__ = ["serve"]
+__all__ = ["say_how_to_enter", "serve"]
 
 
 def serve(settings: Settings, announce: Callable[[str, list[str]], None]) -> None:
@@ -25,7 +25,7 @@ def serve(settings: Settings, announce: Callable[[str, list[str]], None]) -> Non
     address = _address(settings, listening)
     tokens = make_demo(service) if settings.demo else {}
     lines = [f"Mosha listens at {address}"]
-    _say_how_to_enter(service, address, tokens, lines.append)
+    say_how_to_enter(service, address, tokens, lines.append)
     announce(address, lines)
     config = uvicorn.Config(
         make_app(service),
@@ -62,7 +62,7 @@ def _address(settings: Settings, listening: socket.socket) -> str:
     return f"{scheme}://{host}:{listening.getsockname()[1]}"
 
 
-def _say_how_to_enter(service: Service, address: str, tokens: dict[str, str], say: Callable[[str], None]) -> None:
+def say_how_to_enter(service: Service, address: str, tokens: dict[str, str], say: Callable[[str], None]) -> None:
     """A link for the first administrator, as long as nobody has ever signed in; in the demo, links for each person."""
     minutes = service.settings.link_minutes
     if service.settings.demo:

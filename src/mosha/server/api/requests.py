@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
+from mosha.core.errors import LedgerUnavailable
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
 from mosha.server.asking.answers import LEVELS, notes_in, own_receipt, to_arrow, to_csv
@@ -59,7 +61,8 @@ def _describe(call: Call, row: Row) -> dict[str, Any]:
         account = find_grant(database, row["grant_id"])["account"]
         described["answer"]["receipt"] = own_receipt(described["answer"]["receipt"], account)
     if row["state"] == "waiting" and may(call.principal, "request.decide", thing):
-        described["review"] = facts_for_review(database, call.service.ledger, row)
+        with suppress(LedgerUnavailable):  # what waits is listed all the same
+            described["review"] = facts_for_review(database, call.service.ledger, row)
     decision = database.row("SELECT reviewer, verdict, reason, note FROM decisions WHERE request = ?", row["id"])
     described["decision"] = decision
     return described

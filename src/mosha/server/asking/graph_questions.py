@@ -15,6 +15,7 @@ import numpy as np
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import phrase
 from mosha.core.randomness import Rng
 from mosha.graphs.question import Answer, Question, answer_of
 from mosha.server.asking.answers import LEVELS, plain_number
@@ -35,7 +36,9 @@ def build_graph_question(graph: Any, said: Mapping[str, Any]) -> Question:
         raise BadRequest("server.field_wrong", parameter="plan.graph", expected=", ".join(ASKED))
     vertices = graph.edges().vertices
     if verb in _LONG and (vertices or 0) > MOST_ROWS:
-        raise BadRequest("server.field_wrong", parameter="plan.graph", expected=f"<= {MOST_ROWS} vertices")
+        raise BadRequest(
+            "server.field_wrong", parameter="plan.graph", expected=phrase("server.few_vertices", most=MOST_ROWS)
+        )
     whole = {"options": {}, "unit": graph.unit.to_dict(), "vertices": vertices} | dict(said)
     return Question.from_dict(graph, whole)
 

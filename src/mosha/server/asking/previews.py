@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mosha.core.errors import InvalidParameter, LedgerError
+from mosha.core.errors import InvalidParameter, LedgerError, LedgerUnavailable
 from mosha.core.release import Quote
 from mosha.ledger import JointAccount, Ledger
 from mosha.server.asking.answers import plain_number
@@ -71,7 +71,12 @@ def prepare(
         if paying:
             raise
         grant = None
-    accounts = [] if grant is None else paying_accounts(database, ledger, grant, body.get("block"))
+    try:
+        accounts = [] if grant is None else paying_accounts(database, ledger, grant, body.get("block"))
+    except LedgerUnavailable:  # what a question would cost and how exact it would be needs no ledger
+        if paying:
+            raise
+        grant, accounts = None, []
     payer = ledger.together(accounts) if accounts else None
     fingerprint = fingerprint_of(asked, said, price, version, "" if grant is None else grant["id"])
     names = tuple(account.name for account in accounts)

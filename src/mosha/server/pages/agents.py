@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from mosha.core.language import phrase
 from mosha.server.catalogue.grants import describe_grant, grants_of
+from mosha.server.clock import END_OF_TIME
 from mosha.server.errors import BadRequest, NotFound
 from mosha.server.pages.paying import check_limits, is_usable
 from mosha.server.pages.site import Data, Visit
@@ -15,6 +16,7 @@ from mosha.server.pages.site import Data, Visit
 __all__ = ["ROUTES"]
 
 _SHOWN = 5
+_PAGE = 20
 
 
 def show_agents(visit: Visit) -> Response:
@@ -27,17 +29,23 @@ def _show(visit: Visit, made: Data | None = None) -> Response:
         raise NotFound("server.not_found")
     grants = [grant for grant in visit.do("listMyGrants")["grants"] if is_usable(grant)]
     tokens = {token["principal"] for token in visit.do("listTokens")["tokens"]}
+    rows = _list_agents(visit)
     return visit.render(
         "agents.html",
-        found=[_describe(visit, row) | {"is_active": row["id"] in tokens} for row in _agents(visit)],
+        found=[_describe(visit, row) | {"is_active": row["id"] in tokens} for row in rows],
+        more=rows[-1]["created"] if len(rows) == _PAGE else None,
         grants=grants,
         made=made,
     )
 
 
-def _agents(visit: Visit) -> list[Data]:
-    find = "SELECT * FROM principals WHERE parent = ? AND kind = 'agent' ORDER BY created DESC LIMIT 100"
-    return visit.service.database.rows(find, visit.principal.id)
+_MINE = "SELECT * FROM principals WHERE parent = ? AND kind = 'agent'"
+
+
+def _list_agents(visit: Visit) -> list[Data]:
+    """The newest agents of whoever looks, or those before a place in the list."""
+    find = f"{_MINE} AND created < ? ORDER BY created DESC LIMIT ?"
+    return visit.service.database.rows(find, visit.principal.id, visit.read_place().get("before", END_OF_TIME), _PAGE)
 
 
 def _own_name(row: Data) -> str:
@@ -63,7 +71,7 @@ def create(visit: Visit) -> Response:
             raise BadRequest("server.field_wrong", parameter=part, expected=phrase("server.above", above=0))
     mine = next((one for one in visit.do("listMyGrants")["grants"] if one["id"] == grant), {"budget": None})
     check_limits({"epsilon": total}, mine["budget"], name=visit.say("your_grant"))
-    agent = next((row for row in _agents(visit) if _own_name(row) == name), None)
+    agent = visit.service.database.row(f"{_MINE} AND name = ?", visit.principal.id, f"{visit.principal.name}/{name}")
     agent = agent or visit.do("createAgent", body={"name": name})
     above = visit.do("readGrant", path={"grant": grant})
     body = {"principal": agent["id"], "epsilon": total, "expires": above["expires"], "limit_per_day": {"epsilon": day}}
@@ -80,10 +88,7 @@ def _give_token(visit: Visit, name: str) -> Response:
 
 
 def _find_mine(visit: Visit) -> Data:
-    for row in _agents(visit):
-        if row["id"] == visit.path["agent"]:
-            return row
-    raise NotFound("server.not_found")
+    return visit.service.database.find(f"{_MINE} AND id = ?", visit.principal.id, visit.path["agent"])
 
 
 def renew(visit: Visit) -> Response:

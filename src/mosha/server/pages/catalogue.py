@@ -31,6 +31,7 @@ def show_dataset(visit: Visit) -> Response:
     query = {"limit": PAGE} | visit.read_place()
     grants = visit.do("listGrants", path=visit.path, query=query) if sees else {"grants": [], "next": None}
     can_grant = visit.may("grant.create", name) and found["state"] == "open"
+    series = visit.do("listSeries", query={"dataset": name, "limit": PAGE} | visit.read_place("series_before"))
     return visit.render(
         "dataset.html",
         found=found,
@@ -41,7 +42,8 @@ def show_dataset(visit: Visit) -> Response:
         everybody=[one["name"] for one in visit.do("listPrincipals")["principals"]]
         if can_grant and visit.may("principal.list")
         else [],
-        series=visit.do("listSeries", query={"dataset": name})["series"],
+        series=series["series"],
+        more_series=series["next"],
         trainings=visit.do("listTrainings", query={"dataset": name})["trainings"],
         can_ask=visit.may("ask", name),
         can_grant=can_grant,
@@ -49,11 +51,23 @@ def show_dataset(visit: Visit) -> Response:
         can_retire=visit.may("dataset.retire", name) and found["state"] in ("open", "frozen"),
         can_freeze=visit.may("dataset.freeze", name) and found["state"] == "open",
         can_thaw=visit.may("dataset.thaw", name) and found["state"] == "frozen",
+        failed=_read_failures(visit, found),
+        can_lift=visit.may("dataset.lift", name),
         can_sign=visit.may("dataset.countersign", name) and found["version"] != found["newest_version"],
         can_declare=visit.may("dataset.declare", name) and found["kind"] == "table" and found["state"] != "retired",
         proposed=_read_proposed(visit, found),
         expires=visit.read_field("expires", (datetime.now(UTC).date() + timedelta(days=90)).isoformat()),
     )
+
+
+def _read_failures(visit: Visit, found: Data) -> Data | None:
+    """How many paid questions failed, for those who see the budget; nothing where none did."""
+    if not found.get("budget"):
+        return None
+    account = visit.service.ledger.account(found["budget"]["account"])
+    count, most = account.failures, account.terms.failures
+    is_frozen = account.frozen
+    return {"count": count, "most": most, "frozen_above": is_frozen and count < most} if count or is_frozen else None
 
 
 def _read_proposed(visit: Visit, found: Data) -> list[Data]:
@@ -94,6 +108,8 @@ def grant(visit: Visit) -> Response:
     for part in ("epsilon", "delta", "approve_above", "most_per_question"):
         if (value := visit.number(part)) is not None:
             body[part] = value
+    if "epsilon" not in body:
+        raise BadRequest("server.field_missing", parameter="epsilon")
     check_limits(body, _read_budget(visit), name=visit.path["dataset"])
     visit.do("createGrant", path=visit.path, body=body)
     return visit.go(f"/datasets/{visit.path['dataset']}")
@@ -116,6 +132,8 @@ def add_block(visit: Visit) -> Response:
     for part in ("epsilon", "delta"):
         if (value := visit.number(part)) is not None:
             body[part] = value
+    if "epsilon" not in body:
+        raise BadRequest("server.field_missing", parameter="epsilon")
     check_limits(body, _read_budget(visit), name=visit.path["dataset"])
     visit.do("createBlock", path=visit.path, body=body)
     return visit.go(f"/datasets/{visit.path['dataset']}")
@@ -128,9 +146,9 @@ def revoke(visit: Visit) -> Response:
 
 
 def change(visit: Visit) -> Response:
-    """Freeze, thaw, retire or countersign."""
+    """Freeze, thaw, retire, countersign, or say that failures were looked into."""
     operations = {"freeze": "freezeDataset", "thaw": "thawDataset", "sign": "countersignDataset"}
-    operations["retire"] = "retireDataset"
+    operations |= {"retire": "retireDataset", "lift": "liftDataset"}
     operation = operations.get(visit.path["change"])
     if operation is None:
         raise BadRequest("server.field_unknown", parameter="change")

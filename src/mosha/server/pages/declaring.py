@@ -6,6 +6,7 @@ A bound says where it is known from (law, codebook, or paid); that it was read o
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from starlette.responses import Response
@@ -14,11 +15,14 @@ from mosha.core.language import phrase
 from mosha.server.catalogue.datasets import declaration_of
 from mosha.server.catalogue.declarations import ORIGINS
 from mosha.server.errors import BadRequest, NotFound
+from mosha.server.pages.forms import read_number
 from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES"]
 
-
+_COMMA = re.compile("[,\uff0c]")  # as it is typed in English and in Chinese
+_KINDS = ("integer", "real", "decimal", "text", "date", "timestamp", "boolean")
+_NUMBERS = ("integer", "real", "decimal")
 _EXAMPLE = {
     "unit": {"person": "patient_id", "at_most": 4},
     "columns": {
@@ -43,7 +47,7 @@ def _register(visit: Visit, looked: Any = None) -> Response:
         | {part: _at(visit.all_of(part), typed.get(one["name"])) for part in ("low", "high", "values", "origin")}
         for one in looked or ()
     ]
-    return visit.render("register.html", rows=rows, example=example, origins=ORIGINS)
+    return visit.render("register.html", rows=rows, kinds=list(_KINDS), example=example, origins=ORIGINS)
 
 
 def _at(found: list[str], place: int | None) -> str:
@@ -63,26 +67,35 @@ def _read_fields(visit: Visit) -> Data:
         at = f"declaration.columns.{name}"
         column: Data = {"type": _at(visit.all_of("column_type"), place)}
         low, high = (_at(visit.all_of(part), place).strip() for part in ("low", "high"))
-        values = [line.strip() for line in _at(visit.all_of("values"), place).split(",") if line.strip()]
+        values = [word.strip() for word in _COMMA.split(_at(visit.all_of("values"), place)) if word.strip()]
+        if (low or high) and column["type"] not in _NUMBERS:
+            raise BadRequest("server.field_wrong", parameter=f"{at}.type", expected=phrase("server.a_type_of_numbers"))
         if low or high:
-            column["between"] = [_number(low, f"{at}.low"), _number(high, f"{at}.high")]
-        elif values:
+            column["between"] = between = [_number(low, f"{at}.low"), _number(high, f"{at}.high")]
+            if between[0] >= between[1]:
+                expected = phrase("server.above", above=between[0])
+                raise BadRequest("server.field_wrong", parameter=f"{at}.high", expected=expected)
+        if values:
             is_number = column["type"] == "integer"
-            column["keys"] = [int(_number(value, f"{at}.keys")) for value in values] if is_number else values
+            column["keys"] = [_whole(value, f"{at}.keys") for value in values] if is_number else values
         if origin := _at(visit.all_of("origin"), place):
             column["origin"] = origin
         columns[name] = column
-    most = visit.number("at_most")
-    unit: Data = {"person": visit.read_field("unit")} | ({} if most is None else {"at_most": int(most)})
+    most = visit.whole("at_most")
+    unit: Data = {"person": visit.read_field("unit")} | ({} if most is None else {"at_most": most})
     return {"unit": unit, "columns": columns}
 
 
 def _number(said: str, place: str) -> float:
-    try:
-        value = float(said)
-    except ValueError:
-        raise BadRequest("server.field_wrong", parameter=place, expected=phrase("server.a_number")) from None
+    value = read_number(said, place)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def _whole(said: str, place: str) -> int:
+    value = _number(said, place)
+    if not isinstance(value, int):
+        raise BadRequest("server.field_wrong", parameter=place, expected=phrase("server.kind_integer"))
+    return value
 
 
 def _read_source(visit: Visit) -> Data:
@@ -114,12 +127,12 @@ def register_graph(visit: Visit) -> Response:
     source: Data = {"path": visit.read_field("path").strip() or " "}
     unit: Data = {"node": True} if node else {"edge": True}
     declaration: Data = {"unit": unit}
-    if node and (most := visit.number("max_degree")) is not None:
-        unit["max_degree"] = int(most)
+    if node and (most := visit.whole("max_degree")) is not None:
+        unit["max_degree"] = most
     if node and visit.read_field("vertices_file").strip():
         source["vertices"] = visit.read_field("vertices_file").strip()
     if not node:
-        declaration["vertices"] = int(visit.number("vertices") or 0)
+        declaration["vertices"] = visit.whole("vertices") or 0
     body: Data = {
         "name": visit.read_field("name").strip(),
         "kind": "graph",
@@ -157,7 +170,13 @@ def show_declaration(visit: Visit) -> Response:
     typed = {one: place for place, one in enumerate(visit.all_of("column_name"))}
     rows = [_show_column(visit, column, said, typed.get(column)) for column, said in kept["columns"].items()]
     return visit.render(
-        "declaration.html", found=found, rows=rows, unit=kept["unit"], next=version + 1, origins=ORIGINS
+        "declaration.html",
+        found=found,
+        rows=rows,
+        kinds=list(_KINDS),
+        unit=kept["unit"],
+        next=version + 1,
+        origins=ORIGINS,
     )
 
 
@@ -165,6 +184,7 @@ def _show_column(visit: Visit, name: str, said: Data, place: int | None) -> Data
     """A column as its fields show it: as it was typed, or as it is declared."""
     row: Data = {"column": name, "type": said.get("type", "")}
     if place is not None:
+        row["type"] = _at(visit.all_of("column_type"), place) or row["type"]
         return row | {part: _at(visit.all_of(part), place) for part in ("low", "high", "values", "origin")}
     low, high = said.get("between", ("", ""))
     keys = ", ".join(str(key) for key in said.get("keys", ()))

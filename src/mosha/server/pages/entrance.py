@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import FileResponse, Response
 
 from mosha.server.cookies import set_session
-from mosha.server.demo import PEOPLE
+from mosha.server.demo import PEOPLE, open_demo_survey
 from mosha.server.errors import NotFound
 from mosha.server.pages.book import list_unsigned
 from mosha.server.pages.glossary import WORDS
@@ -69,7 +69,7 @@ def _show_home(visit: Visit) -> Response:
     found["people"] = visit.read_names(one["principal"] for one in found["waiting"])
     found["known"] = _read_known(visit, found)
     if reviews or audits:
-        found["head"] = visit.do("readHead")["head"]
+        found["head"] = visit.read_head()
     return visit.render("home.html", **found)
 
 
@@ -171,6 +171,13 @@ def enter_demo(visit: Visit) -> Response:
     return response
 
 
+def enter_demo_survey(visit: Visit) -> Response:
+    """The survey of the demo, where anybody sees what leaves a browser."""
+    if _is_from_elsewhere(visit) or not _has_demo_doors(visit):
+        raise NotFound("server.not_found")
+    return visit.go(f"/survey/{open_demo_survey(visit.service)}")
+
+
 def leave(visit: Visit) -> Response:
     if not visit.principal.is_public:
         visit.do("closeSession")
@@ -207,6 +214,7 @@ ROUTES = (
     ("GET", "/enter", show_enter),
     ("POST", "/enter", sign_in),
     ("POST", "/demo", enter_demo),
+    ("POST", "/demo/survey", enter_demo_survey),
     ("POST", "/leave", leave),
     ("POST", "/language", choose_language),
     ("GET", "/static/{name}", show_static),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from email.parser import BytesParser
 from email.policy import HTTP
@@ -11,13 +12,15 @@ from urllib.parse import parse_qsl
 from markupsafe import Markup
 from starlette.requests import Request
 
-from mosha.core.language import Language, say
+from mosha.core.errors import MoshaError
+from mosha.core.language import Language, phrase, say
 from mosha.server.errors import BadRequest, ServerError
 
-__all__ = ["Form", "describe_field", "read_form"]
+__all__ = ["Form", "describe_field", "read_form", "read_number"]
 
 _MOST_FIELDS = 200
 
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 _BESIDE = Markup('<p class="beside" id="{}">{}</p>')
 _MARKS = Markup(' aria-invalid="true" aria-describedby="{}" autofocus')
 
@@ -33,6 +36,8 @@ _LABELS = {
     "from": "blocks_from",
     "expires": "grant_until",
     "head": "head_kept",
+    "k": "graph_needs_k",
+    "leaves": "graph_needs_leaves",
     "horizon": "series_horizon",
     "limit_per_day": "agents_day",
     "max_degree": "graph_max_degree",
@@ -79,12 +84,30 @@ def _name_field(parameter: str, language: Language) -> str:
 
 def describe_field(error: Exception, language: Language) -> dict[str, str]:
     """What is wrong with a field: `detail` names it as its label does, `beside` stands right below it."""
-    beside = _BESIDE_BY_CODE.get(str(error.code)) if isinstance(error, ServerError) else None
-    if beside is None or not isinstance(error, ServerError) or not error.parameter:
+    if not isinstance(error, MoshaError) or not error.parameter:
         return {}
-    said = say(f"console.{beside}", language, **error.public)
+    public: dict[str, Any] = error.public
+    if str(error.code) == "core.below_one":  # the library calls the field as programs do
+        beside, public = "beside_wrong", {"expected": phrase("server.at_least", least=1)}
+    elif isinstance(error, ServerError) and str(error.code) in _BESIDE_BY_CODE:
+        beside = _BESIDE_BY_CODE[str(error.code)]
+    else:
+        return {}
+    said = say(f"console.{beside}", language, **public)
     label = _name_field(error.parameter, language)
     return {"detail": say(f"console.{_LABELED}", language, label=label, said=said), "beside": said}
+
+
+def read_number(said: str, field: str) -> float:
+    """A number as people write it, thousands between commas too. A comma before decimals is none: `0,5` is not 5."""
+    typed = said.strip()
+    try:
+        value = float(typed.replace(",", "") if _THOUSANDS.fullmatch(typed) else typed)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise BadRequest("server.field_wrong", parameter=field, expected=phrase("server.a_number"))
+    return value
 
 
 def read_form(kind: str, body: bytes) -> list[tuple[str, str]]:

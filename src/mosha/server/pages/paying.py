@@ -93,14 +93,16 @@ def key_of(visit: Visit, body: Data) -> str:
 
 
 def find_again(visit: Visit, body: Data) -> str:
-    """The request in which the same was asked before, whichever grant pays; empty where there is none."""
-    alone = {part: value for part, value in body.items() if part != "grant"}
-    find = "SELECT DISTINCT grant_id FROM requests WHERE principal = ? AND dataset = ? LIMIT 100"
+    """The request in which the same was asked before, whichever grant pays and whatever for; empty if there is none."""
+    alone = {part: value for part, value in body.items() if part not in ("grant", "purpose")}
+    find = "SELECT DISTINCT grant_id, purpose FROM requests WHERE principal = ? AND dataset = ? LIMIT 100"
     rows = visit.service.database.rows(find, visit.principal.id, body["dataset"])
-    for one in (alone, *(alone | {"grant": row["grant_id"]} for row in rows)):
-        for _, identity, stands in _read_turns(visit, one):
-            if stands:
-                return identity
+    for row in rows:
+        purpose = {"purpose": row["purpose"]} if row["purpose"] else {}
+        for one in (alone | purpose, alone | purpose | {"grant": row["grant_id"]}):
+            for _, identity, stands in _read_turns(visit, one):
+                if stands:
+                    return identity
     return ""
 
 

@@ -35,8 +35,8 @@ def show_table(visit: Visit, refused: Data | None = None) -> Response:
     person = found["unit"].get("person")
     usable = [one["name"] for one in found["columns"] if one["name"] != person and ("keys" in one or "between" in one)]
     chosen = [name for name in visit.all_of("columns") if name in usable] or usable
-    rows = _number_or(visit, "rows", 0.0)
-    plan: Data = {"synthesize": {"columns": chosen} | ({"rows": int(rows)} if rows >= 1 else {})}
+    rows = _number_or(visit, "rows", 0.0) if visit.read_field("rows").strip() else None
+    plan: Data = {"synthesize": {"columns": chosen} | ({} if rows is None else {"rows": int(rows)})}
     if visit.form:
         plan = _read_plan(visit)
     price = {"epsilon": _number_or(visit, "epsilon", 0.4), "delta": _number_or(visit, "delta", 1e-8)}
@@ -68,8 +68,10 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
     preview, problem, payers = None, refused, list_payers(visit, dataset)
     paid = name_payer(visit, payers)
     try:
-        for part in ("epsilon", "delta", "number", "rows"):
+        for part in ("epsilon", "delta"):
             visit.number(part)
+        for part in ("number", "rows"):
+            visit.whole(part)
         preview = visit.do("preview", body={"dataset": name, "plan": plan, "price": price} | paid)
     except (MoshaError, BadRequest) as error:
         problem = problem or visit.problem(error)

@@ -25,7 +25,7 @@ def list_public(visit: Visit) -> Response:
         "published.html",
         found=found["publications"],
         more=found["next"],
-        head=visit.do("readHead")["head"],
+        head=visit.read_head(),
         series=series["series"],
         more_series=series["next"],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,13 +17,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
 
-from mosha.core.errors import MoshaError
+from mosha.core.errors import LedgerUnavailable, MoshaError
 from mosha.core.language import Language, phrase, say
 from mosha.server.api.operation import Call, perform
 from mosha.server.api.table import BY_NAME
 from mosha.server.errors import BadRequest, ServerError
 from mosha.server.pages import charts
-from mosha.server.pages.forms import Form, describe_field, read_form
+from mosha.server.pages.forms import Form, describe_field, read_form, read_number
 from mosha.server.pages.glossary import find_words
 from mosha.server.pages.numbers import find_factor, percent, write_above, write_column, write_name, write_plainly
 from mosha.server.people.permissions import Principal, Thing, may
@@ -141,16 +140,15 @@ class Visit:
 
     def number(self, name: str) -> float | None:
         """A number that was typed; None where the field is empty."""
-        said = self.read_field(name).strip().replace(",", "")
-        if not said:
-            return None
-        try:
-            value = float(said)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise BadRequest("server.field_wrong", parameter=name, expected=phrase("server.a_number"))
-        return value
+        said = self.read_field(name)
+        return read_number(said, name) if said.strip() else None
+
+    def whole(self, name: str) -> int | None:
+        """A whole number that was typed; None where the field is empty. Nothing is rounded that somebody pays for."""
+        value = self.number(name)
+        if value is not None and not value.is_integer():
+            raise BadRequest("server.field_wrong", parameter=name, expected=phrase("server.kind_integer"))
+        return None if value is None else int(value)
 
     def read_place(self, name: str = "before") -> Data:
         """Where in a long list the page begins, as an address says it; nothing where it says nothing sensible."""
@@ -162,6 +160,13 @@ class Visit:
         wanted = sorted(set(identities))
         found = f"SELECT id, name FROM principals WHERE id IN ({marks(wanted)})"  # noqa: S608
         return {row["id"]: row["name"] for row in self.service.database.rows(found, *wanted)} if wanted else {}
+
+    def read_head(self) -> str:
+        """The head of the chain; empty while the ledger is out of reach, so that the rest of a page is shown."""
+        try:
+            return str(self.do("readHead")["head"])
+        except LedgerUnavailable:
+            return ""
 
     def may(self, verb: str, dataset: str | None = None) -> bool:
         return may(self.principal, verb, Thing(dataset))
@@ -193,6 +198,7 @@ class Visit:
             "who": self.principal,
             "language": self.language,
             "t": self.say,
+            "ledger_gone": say("server.ledger_unavailable", self.language),
             "nothing_spent": say("core.closing_nothing", self.language),
             "demo": self.service.settings.demo,
             "form": self.open_form,

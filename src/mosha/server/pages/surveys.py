@@ -21,7 +21,15 @@ def show_survey(visit: Visit) -> Response:
     truth = None if part is None else top / (top + (part["size"] - 1) * bottom)
     epsilon = found["survey"].get("epsilon")
     estimated = _estimate(visit) if visit.may("survey.estimate") else None
-    return visit.render("survey.html", found=found, part=part, truth=truth, epsilon=epsilon, estimated=estimated)
+    return visit.render(
+        "survey.html",
+        found=found,
+        part=part,
+        truth=truth,
+        epsilon=epsilon,
+        estimated=estimated,
+        can_close=found["state"] == "open" and visit.may("survey.close"),
+    )
 
 
 def _estimate(visit: Visit) -> Data:
@@ -31,6 +39,11 @@ def _estimate(visit: Visit) -> Data:
     shares = [row.get("share") for row in rows]
     bars = [row.get("error") for row in rows]
     return {"accepted": said["accepted"], "rows": rows, "axis": charts.axis(shares, bars) if rows else (0.0, 1.0)}
+
+
+def close(visit: Visit) -> Response:
+    visit.do("closeSurvey", path=visit.path)
+    return visit.go(f"/survey/{visit.path['survey']}")
 
 
 def list_all(visit: Visit) -> Response:
@@ -55,4 +68,5 @@ ROUTES = (
     ("GET", "/surveys", list_all),
     ("POST", "/surveys", create, list_all),
     ("GET", "/survey/{survey}", show_survey),
+    ("POST", "/survey/{survey}/close", close),
 )

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
+from mosha.core.language import phrase
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.people.permissions import EVERYWHERE, ROLES, Principal
@@ -40,7 +41,7 @@ def create_principal(database: Database, *, kind: str, name: str, parent: str | 
     if kind not in KINDS:
         raise BadRequest("server.field_wrong", parameter="kind", expected=", ".join(KINDS))
     if not (0 < len(name) <= 100 and name.isprintable() and name == name.strip() and "/" not in name):
-        raise BadRequest("server.field_wrong", parameter="name", expected="1-100 printable characters, no '/'")
+        raise BadRequest("server.field_wrong", parameter="name", expected=phrase("server.name_of_person"))
     identity = f"p-{secrets.token_hex(6)}"
     if kind == "agent":
         name = f"{find_principal(database, str(parent))['name']}/{name}"
