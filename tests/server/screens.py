@@ -89,7 +89,7 @@ class Page:
         raise AssertionError(f"never: {script}\n{self.text()[:2000]}")
 
     def open(self, path: Any) -> None:
-        DRIVER.do(self.tab.goto, path if path.startswith("http") else self.base + path, **MOMENTS)
+        DRIVER.do(self.tab.goto, path if path.startswith(("http", "about:")) else self.base + path, **MOMENTS)
 
     def find(self, selector: Any) -> Any:
         """What a selector names first, shown: what is in a closed part is opened on the way."""
@@ -186,6 +186,13 @@ class Page:
     def forget(self, name: Any = None) -> None:
         """Forget who is signed in, or everything."""
         DRIVER.do(self.tab.context.clear_cookies, **({"name": name} if name else {}))
+
+    def remember(self) -> Any:
+        """Who is signed in now, to be recalled later."""
+        return DRIVER.do(self.tab.context.cookies)
+
+    def recall(self, cookies: Any) -> None:
+        DRIVER.do(self.tab.context.add_cookies, cookies)
 
     def cookies(self) -> dict[Any, Any]:
         return {one["name"]: one["value"] for one in DRIVER.do(self.tab.context.cookies)}

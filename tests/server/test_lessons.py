@@ -47,6 +47,23 @@ def test_the_page_shows_what_the_api_says(house: Any) -> None:
     assert f'">{write_plainly(edges["node"])}</td>' in page
 
 
+@pytest.mark.parametrize("lesson", lessons.LESSONS)
+def test_every_picture_moves_with_every_knob_of_its_lesson(house: Any, lesson: str) -> None:
+    """And with no knob of another one, so that nothing is computed again in vain."""
+    part = lesson if lesson in ("models", "training") else "quick"
+
+    def look(**knobs: int) -> str:
+        page = house.client.get("/explore", params={"part": part} | knobs).text
+        start = page.index(f'data-part="{lesson}"')
+        return str(page[start : page.index("</section>", start)])
+
+    first = look()
+    assert "<svg" in first or "<td" in first
+    for knob, (values, place) in lessons.KNOBS.items():
+        moved = look(**{knob: place - 1 if place else len(values) - 1})
+        assert (moved != first) == (knob in lessons.LESSONS[lesson]), knob
+
+
 def test_knobs_have_few_places_and_no_others(house: Any) -> None:
     for name, knobs, code in (
         ("meaning", {"epsilon": "0.123"}, "server.field_wrong"),
