@@ -8,7 +8,9 @@ SmartNoise has no keys between tables: it reads a table for each question, joine
 where it refuses large numbers. All have the limit of rows under which their error is least, found by trying on the
 data itself: more than anybody may do. Beside it, without a bar: Mosha where no limit is told, which the peers cannot do
 without. An error is the sum of what the cells of a column are off, with all their digits, over the sum of what they
-are, averaged over columns and runs. The bar is half of the peer's error.
+are, averaged over columns and runs. The bar is half of the peer's error. For question 5, which sums what few lines of
+a person cost, all may also choose the highest price that is declared: a limit of rows times that price is what one
+person moves.
 
 For questions 4 and 12 half of SmartNoise's error is out of reach, whoever answers: the run finds the least that anybody
 can have who bounds people and adds symmetric noise (`_least_noise.py` says how). Where it is more than half of a peer's
@@ -18,9 +20,12 @@ error, there is another bar: that least over what we have.
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +46,8 @@ RUNS: Final = {1: 6, 4: 60, 5: 100, 6: 20, 12: 100}
 KEYS: Final = {1: 2, 4: 1, 5: 1, 6: 0, 12: 1}
 LIMITS: Final = {1: [60, 90, 130], 4: [2, 3, 4, 5], 5: [1, 2, 3, 4], 6: [1, 2, 4], 12: [2, 3, 4]}
 
+HIGHEST: Final = {5: [110_000, 130_000]}
+"""The highest prices that are tried; 110,000 alone for the other questions."""
 RANGES: Final = {"l_quantity": [0, 50], "l_extendedprice": [0, 110_000], "l_discount": [0, 0.1], "l_tax": [0, 0.08]}
 VALUES: Final = {"l_returnflag": ["A", "N", "R"], "l_linestatus": ["F", "O"], "l_shipmode": MODES}
 SCHEMA: Final = {
@@ -250,15 +257,18 @@ def find_error(number: int, exact: Sequence[Any], found: Sequence[Any]) -> float
 def ask_mosha(place: str, exact: dict[int, Any], limits: Sequence[int | None], number: int) -> tuple[float, str]:
     """The least error of a question over these limits of rows, and that limit; None is no limit."""
     errors = {}
-    for limit in limits:
+    for limit, highest in product(limits, HIGHEST.get(number, [110_000])):
         account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), epsilon=100, delta=1e-4)
         who = {"key": "customer.c_custkey"} | ({} if limit is None else {"at_most": limit})
-        shop = mosha.protect_database(place, schema=SCHEMA | {"persons": {"customer": who}}, account=account)
+        schema: Any = deepcopy(SCHEMA) | {"persons": {"customer": who}}
+        schema["tables"]["lineitem"]["columns"]["l_extendedprice"]["between"] = [0, highest]
+        shop = mosha.protect_database(place, schema=schema, account=account)
         releases = [shop.query(QUERIES[number], epsilon=EPSILON, delta=DELTA) for _ in range(RUNS[number])]
         found = [find_error(number, exact[number], [[*row.values()] for row in release.exact]) for release in releases]  # type: ignore[union-attr]
-        errors[limit] = float(np.mean(found))
-    best = min(errors, key=lambda limit: errors[limit])
-    return errors[best], "no limit" if best is None else f"{best} rows"
+        errors[limit, highest] = float(np.mean(found))
+    best = min(errors, key=lambda tried: errors[tried])
+    prices = f", prices to {best[1]:,}" if number in HIGHEST else ""
+    return errors[best], ("no limit" if best[0] is None else f"{best[0]} rows") + prices
 
 
 def ask_peer(
@@ -280,6 +290,26 @@ def ask_peer(
         best = min(errors, key=lambda limit: errors[limit], default=None)
         found[number] = (None, str(tried)) if best is None else (errors[best], f"{best} rows")
     return found
+
+
+def widen(number: int, asked: dict[str, Any], highest: float) -> dict[str, Any]:
+    """What a peer is asked, with another highest price."""
+    if "ranges" in asked:
+        return asked | {"ranges": asked["ranges"] | {"l_extendedprice": [0, highest]}}
+    view, text, ranges, units = asked["queries"][number]
+    return asked | {"queries": {number: (view, text, {name: [0, highest / 1e3] for name in ranges}, units)}}
+
+
+def find_least_sum(data: duckdb.DuckDBPyConnection) -> float:
+    """The least error of question 5 under any limit of what one person moves, with any symmetric noise."""
+    view, *_ = FOR_SMARTNOISE[5]
+    found = data.execute(f"SELECT n_name, person, sum(r) FROM ({view}) GROUP BY 1, 2").fetchall()
+    cells = [np.array([float(r) * 1e3 for name, _, r in found if name == key]) for key in {row[0] for row in found}]
+    whole = sum(float(cell.sum()) for cell in cells)
+    limits = np.linspace(0.2, 2, 91) * max(HIGHEST[5])
+    cut = [[float(np.maximum(cell - limit, 0).sum()) for cell in cells] for limit in limits]
+    pairs = zip(limits, cut, strict=True)
+    return min(sum(find_least_staircase(EPSILON, DELTA, limit, one) for one in some) for limit, some in pairs) / whole
 
 
 def find_least(data: duckdb.DuckDBPyConnection, number: int) -> float:
@@ -314,7 +344,7 @@ def main() -> list[Row]:
         with duckdb.connect(place) as data:
             make_wholesale(data, SCALE)
             exact = {number: data.execute(QUERIES[number]).fetchall() for number in KEYS}
-            least = {number: find_least(data, number) for number in COUNTED}
+            least = {number: find_least(data, number) for number in COUNTED} | {5: find_least_sum(data)}
         ours = {number: ask_mosha(place, exact, LIMITS[number], number) for number in KEYS}
         for number, error in least.items():
             own, limit = ours[number]
@@ -331,6 +361,11 @@ def main() -> list[Row]:
         for name, more in asked.items():
             try:
                 theirs = ask_peer(name, Path(folder), exact, common | more)
+                for number, highest in [(number, one) for number, tried in HIGHEST.items() for one in tried[1:]]:
+                    wider = common | widen(number, more, highest)
+                    wider["queries"] = {number: wider["queries"][number]}
+                    other = ask_peer(name, Path(folder), {number: exact[number]}, wider)[number]
+                    theirs[number] = min(theirs[number], other, key=lambda one: math.inf if one[0] is None else one[0])
             except PeerUnavailable as reason:
                 print(f"left out: {name}: {reason}")
                 continue

@@ -30,13 +30,13 @@ REFUSED = {
     "SELECT COUNT(*) FROM visits RIGHT JOIN wards USING (ward)": "cannot lead",
     "SELECT COUNT(*) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x": "groups by the person",
     "SELECT COUNT(*) FROM visits WHERE age IN (SELECT patient_id FROM people)": "person is the same",
-    "SELECT COUNT(*) FROM visits FULL JOIN wards USING (ward)": "INNER, LEFT or RIGHT",
+    "SELECT COUNT(*) FROM visits FULL JOIN wards USING (ward)": "INNER, LEFT, RIGHT or FULL",
     "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)": "needs a range",
     "SELECT COUNT(*) FROM visits v WHERE days > (SELECT AVG(w.days) FROM visits w WHERE w.ward = v.ward)": (
         "groups by the person"
     ),
-    "SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT COUNT(*) FROM people)": "subquery",
-    "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM people": "UNION",
+    "SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT COUNT(*) FROM people GROUP BY patient_id)": "subquery",
+    "SELECT COUNT(*) FROM visits INTERSECT SELECT COUNT(*) FROM people": "UNION",
     "SELECT COUNT(*) FROM visits LIMIT -1": "LIMIT",
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)": "listed",
     "SELECT COUNT(*) AS a, SUM(CLAMP(age, 0, 1)) AS a FROM visits": "another name",
@@ -119,14 +119,14 @@ NEAREST = {
     "SELECT AVG(DISTINCT days) FROM visits": "SELECT AVG(CLAMP(days, 0, 100)) FROM visits",
     "SELECT STRING_AGG(ward, ',') FROM visits": "SELECT COUNT(DISTINCT ward) FROM visits",
     "SELECT COUNT(*) OVER (PARTITION BY ward) FROM visits": "SELECT COUNT(*) FROM visits GROUP BY ward",
-    "SELECT COUNT(*) FROM visits WHERE age > 3 OFFSET 3": "SELECT COUNT(*) FROM visits WHERE age > 3",
+    "SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 3) AS x": "SELECT COUNT(*) FROM (SELECT * FROM visits) AS x",
     "SELECT COUNT(*) FROM visits WHERE age > 3 AND COUNT(*) > 9": (
         "SELECT COUNT(*) FROM visits WHERE age > 3 HAVING COUNT(*) > 9"
     ),
     "SELECT COUNT(DISTINCT patient_id) FILTER (WHERE age > 50) FROM visits": (
         "SELECT COUNT(DISTINCT patient_id) FROM visits WHERE age > 50"
     ),
-    "SELECT COUNT(*) FROM visits UNION SELECT COUNT(*) FROM people": "SELECT COUNT(*) FROM visits",
+    "SELECT COUNT(*) FROM visits EXCEPT SELECT COUNT(*) FROM people": "SELECT COUNT(*) FROM visits",
     "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x": (
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
     ),
