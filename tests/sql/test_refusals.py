@@ -35,7 +35,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM visits v WHERE days > (SELECT AVG(w.days) FROM visits w WHERE w.ward = v.ward)": (
         "groups by the person"
     ),
-    "SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT COUNT(*) FROM people GROUP BY patient_id)": "subquery",
+    "SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT patient_id FROM people)": "subquery",
     "SELECT COUNT(*) FROM visits INTERSECT SELECT COUNT(*) FROM people": "UNION",
     "SELECT COUNT(*) FROM visits LIMIT -1": "LIMIT",
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)": "listed",

@@ -25,6 +25,7 @@ ROWS = {
     "s": ["ab", "b", "bab", "c"] * (len(DAYS) * 3 // 4),
 }
 VALUES = [
+    "GREATEST(d, DATE '2021-01-01')",
     "EXTRACT(DOW FROM d)", "EXTRACT(DOY FROM d)", "EXTRACT(WEEK FROM d)", "DAYOFYEAR(t)", "WEEKOFYEAR(t)",
     "DATE_PART('month', d)", "DATEDIFF('month', d, e)", "DATEDIFF('quarter', d, e)",
     "DATEDIFF('year', d, e)", "STRFTIME(d, '%Y-%m')", "STRFTIME(t, '%d.%m.%Y %H:%M')", "STRFTIME(d, '%j')", "d + 3",

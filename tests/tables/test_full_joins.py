@@ -35,7 +35,7 @@ SCHEMA: dict[str, Any] = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("shop") / "shop.duckdb"
     g = random.Random(7)
-    rows = {
+    rows: dict[str, list[tuple[Any, ...]]] = {
         "country (code TEXT)": [("fr",), ("cn",)],
         "customer (id BIGINT, code TEXT)": [(i, g.choice(["fr", "cn"])) for i in range(PEOPLE)],
         "orders (id BIGINT, customer_id BIGINT)": [(i, g.randrange(PEOPLE)) for i in range(ORDERS)],
@@ -65,7 +65,7 @@ FULL = [
     "SELECT COUNT(*) FROM customer FULL JOIN orders ON customer_id = customer.id",
     "SELECT COUNT(r.x) FROM refund r FULL JOIN orders o ON o.id = r.order_id JOIN customer c ON c.id = customer_id",
     "SELECT COUNT(*) FROM (SELECT l.x AS a FROM line l FULL JOIN refund r ON l.order_id = r.order_id) t WHERE a > 3",
-    "SELECT COUNT(l.x) FROM main.line l JOIN main.orders o ON o.id = l.order_id JOIN customer c ON c.id = o.customer_id",
+    "SELECT COUNT(l.x) FROM main.line l JOIN main.orders o ON o.id = l.order_id JOIN customer c ON c.id = customer_id",
     "SELECT main.customer.code, COUNT(*) FROM main.customer WHERE main.customer.code IN ('fr') GROUP BY 1",
     "SELECT COUNT(*) FROM main.country",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from sqlglot import exp
 
@@ -42,8 +43,12 @@ def _find_weekday(day: Expression) -> Expression:
 
 
 PARTS: Mapping[str, Part] = {
-    **{name.upper(): lambda day, name=name: getattr(day, name)()
-       for name in ("year", "quarter", "month", "day", "hour", "minute")},
+    "YEAR": lambda day: day.year(),
+    "QUARTER": lambda day: day.quarter(),
+    "MONTH": lambda day: day.month(),
+    "DAY": lambda day: day.day(),
+    "HOUR": lambda day: day.hour(),
+    "MINUTE": lambda day: day.minute(),
     "ISODOW": lambda day: day.weekday(),
     **dict.fromkeys(("DOW", "DAYOFWEEK"), _find_weekday),
     **dict.fromkeys(("DOY", "DAYOFYEAR"), _count_days),
@@ -89,7 +94,7 @@ _WRITTEN: Mapping[str, Part] = {
 MOST_WRITTEN = 12  # pieces of a format
 
 
-def write_date(node: exp.Expr, read: Callable[[exp.Expr], Expression]) -> Expression:
+def write_date(node: exp.Expr, read: Callable[[Any], Expression]) -> Expression:
     """STRFTIME(day, '%Y-%m'): the pieces of the format one after the other."""
     day, pattern = node.this, node.args["format"]
     if isinstance(day, exp.Literal) and not isinstance(pattern, exp.Literal):  # as SQLite writes them

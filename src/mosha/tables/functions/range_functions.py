@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlglot import exp
 
 from mosha.core.number import real
@@ -10,7 +12,7 @@ from mosha.tables.functions.constants import constant
 __all__ = ["between", "innermost", "split_ends"]
 
 
-def split_ends(node: exp.Expression) -> tuple[exp.Expression, float] | None:
+def split_ends(node: exp.Expression) -> tuple[exp.Expression, Any] | None:
     """A value and the one end that LEAST(x, 30) or GREATEST(0, x) holds it at; None for anything else.
 
     A missing value stays missing, as it does in CLAMP.
@@ -26,7 +28,7 @@ def split_ends(node: exp.Expression) -> tuple[exp.Expression, float] | None:
     value, end = sorted(sides, key=lambda side: side.find(exp.Column) is None)
     if value.find(exp.Column) is None or end.find(exp.Column) is not None:
         return None
-    return value, real("an end of a range", constant(end))
+    return value, constant(end)
 
 
 def between(node: exp.Expression) -> tuple[float, float]:
@@ -34,7 +36,7 @@ def between(node: exp.Expression) -> tuple[float, float]:
 
     >>> import sqlglot
     >>> between(sqlglot.parse_one("GREATEST(LEAST(days, 30), 0)"))
-    (0, 30)
+    (0.0, 30.0)
     """
     edges = [real("an edge of a range", constant(part.expressions[0])) for part in (node.this, node)]
     low, high = edges if isinstance(node, exp.Least) else reversed(edges)

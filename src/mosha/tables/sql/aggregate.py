@@ -16,6 +16,7 @@ from mosha.connect.language.cases import when
 from mosha.connect.language.checking import is_loose, is_number, type_of
 from mosha.connect.language.expression import Call, Column, Expression, lit
 from mosha.connect.language.schema import Type
+from mosha.core.number import real
 from mosha.core.options import QuantileBars
 from mosha.tables import aggregates as tables
 from mosha.tables.aggregates import Aggregate, maximum, minimum, quantile
@@ -88,7 +89,8 @@ def _least(node: exp.Expression, known: Known) -> Range | None:
     """LEAST(GREATEST(x, low), high), GREATEST(LEAST(x, high), low), and one of them alone with a constant."""
     if (parts := split_ends(node)) is not None:
         found, choose = find_range(parts[0], known), min if isinstance(node, exp.Least) else max
-        return None if found is None else (choose(found[0], parts[1]), choose(found[1], parts[1]))
+        end = real("an end of a range", parts[1]) if found is not None else 0.0
+        return None if found is None else (choose(found[0], end), choose(found[1], end))
     if not isinstance(node.this, exp.Least | exp.Greatest) or len(node.expressions) != 1 != len(node.this.expressions):
         return None
     return between(node)

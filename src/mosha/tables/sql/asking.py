@@ -115,7 +115,7 @@ def explain(
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [3, 5, 2]}, unit=mosha.Row())
-    >>> print(explain("SELECT COUNT(*) FROM visits", epsilon=1, visits=visits).splitlines()[1])
+    >>> print(explain("SELECT COUNT(*) FROM visits", epsilon=1, visits=visits).splitlines()[2])
     Laplace noise for count(*).
     """
     options = {"epsilon": epsilon, "delta": delta, "rho": rho, "ranges": ranges, "keys": keys, "bars": bars}
@@ -181,8 +181,9 @@ def _read_union(
     def read(select: exp.Select) -> Statement:
         checked = check_select(open_results(select), results=True)
         known = {part.name for part in checked.find_all(exp.Column, exp.Identifier)}
-        own = [{name: each for name, each in (said or {}).items() if name in known} for said in (ranges, keys)]
-        return read_statement(checked, tables, own[0], own[1], bars)
+        own = {name: ends for name, ends in (ranges or {}).items() if name in known}
+        listed = {name: each for name, each in (keys or {}).items() if name in known}
+        return read_statement(checked, tables, own, listed, bars)
 
     try:
         return split_union(tree, read, explained=explained)

@@ -308,9 +308,9 @@ def _rewritten(select: exp.Select) -> exp.Select:
             inner.set("offset", None)
     for node in list(select.find_all(exp.Least, exp.Greatest)):
         _complete_clamp(node)
-    for day in list(select.find_all(exp.DayOfWeek, exp.Week)):
-        part = exp.Var(this="DOW") if isinstance(day, exp.DayOfWeek) else exp.Var(this="WEEK")
-        day.replace(exp.Extract(this=part, expression=day.this.copy()))
+    for moment in list(select.find_all(exp.DayOfWeek, exp.Week)):
+        unit = exp.Var(this="DOW") if isinstance(moment, exp.DayOfWeek) else exp.Var(this="WEEK")
+        moment.replace(exp.Extract(this=unit, expression=moment.this.copy()))
     for node in list(select.find_all(exp.Anonymous)):
         if str(node.this).upper() == "CLAMP" and len(node.expressions) in {1, 2}:
             node.set("expressions", [node.expressions[0], exp.Literal.number(0), exp.Literal.number(100)])

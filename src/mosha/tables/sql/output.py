@@ -334,7 +334,7 @@ def find_position(node: exp.Expression, items: list[tuple[str, exp.Expression]])
     return node
 
 
-def count_limit(select: exp.Select, part: str = "limit") -> int | None:
+def count_limit(select: exp.Query, part: str = "limit") -> int | None:
     """How many rows LIMIT leaves, or OFFSET passes over; None for all."""
     limit = select.args.get(part)
     if limit is None:

@@ -111,11 +111,11 @@ def _combine(node: exp.Expression, scope: Scope) -> Expression:
     sides = [scalar(node.this, scope), scalar(node.expression, scope)]
     if kind in _COMPARISONS:
         sides = read_texts(sides, scope.schema)
-    if kind in {exp.Add, exp.Sub} and type_of(sides[0], scope.schema) is Type.DATE:
-        if type_of(sides[1], scope.schema) is Type.DATE and kind is exp.Sub:
+    if isinstance(node, exp.Add | exp.Sub) and type_of(sides[0], scope.schema) is Type.DATE:
+        if type_of(sides[1], scope.schema) is Type.DATE and isinstance(node, exp.Sub):
             return sides[0].days_since(sides[1])
         if isinstance(days := getattr(sides[1], "value", None), int):  # a date some days later or earlier
-            return Call(Operator.SHIFT_DATE, (sides[0],), (-days if kind is exp.Sub else days, "day"))
+            return Call(Operator.SHIFT_DATE, (sides[0],), (-days if isinstance(node, exp.Sub) else days, "day"))
     return _BINARY[kind](*sides)
 
 
@@ -343,7 +343,7 @@ def _least(node: exp.Expression, scope: Scope) -> Expression:
     if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
         return scalar(inner.this, scope).clamp(*between(node))
     if (parts := split_ends(node)) is not None:
-        value, end = scalar(parts[0], scope), lit(parts[1])
+        value, end = read_texts([scalar(parts[0], scope), lit(parts[1])], scope.schema)
         return Case(((value > end if isinstance(node, exp.Least) else value < end, end),), value)
     raise Refused("tables.sql_clamp_instead", text=name_of(node), inner=name_of(innermost(node)))
 

@@ -204,8 +204,9 @@ def _read_inner(node: exp.Expression, tables: Given) -> Scope:
     while isinstance(node, exp.Subquery) and not node.alias:
         node = node.this
     if is_union(node):
-        sides = (node.this, node.expression)
-        return _unite(*(_read_inner(side, tables) for side in sides), *(_list_constants(side) for side in sides))
+        first, second = node.this, node.expression
+        sides = _read_inner(first, tables), _read_inner(second, tables)
+        return _unite(*sides, _list_constants(first), _list_constants(second))
     select = check_select(node)
     if select.args.get("limit"):
         raise Refused("tables.sql_subquery_clause", clause="LIMIT")
