@@ -5,11 +5,14 @@ Rates of writing are by the clock, for the disk decides; they are compared with 
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import resource
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Final
@@ -73,52 +76,92 @@ def keep_barrier(barrier: Barrier) -> None:
     _together.append(barrier)
 
 
-def write_book(place: str) -> tuple[int, float]:
-    """How many releases were paid for and written until the time was over, and the longest wait for one."""
+def write_book(place: str) -> tuple[int, float, float]:
+    """How many releases were paid for and written until the time was over, the longest wait, and CPU seconds."""
     warnings.simplefilter("ignore")
     with mosha.Ledger(place) as ledger:
         account = ledger.account("visits")
         account.open(COUNT).step(None)  # imports
         _together[0].wait()
-        begin, number, longest = time.time(), 0, 0.0
+        begin, number, longest, start = time.time(), 0, 0.0, time.process_time()
         while (now := time.time()) < begin + SECONDS:
             account.open(COUNT).step(None)
             number, longest = number + 1, max(longest, time.time() - now)
-    return number, longest
+        spent = time.process_time() - start
+    return number, longest, spent
 
 
-def writers() -> list[Row]:
-    """One SQLite book: the rate of all writers beside that of one, and the slowest beside the mean."""
+def write_together(place: str, count: int) -> list[tuple[int, float, float]]:
+    """What so many processes found that wrote one new book at once; the book is verified."""
     warnings.simplefilter("ignore")
-    rows, alone = [], 0.0
+    with mosha.Ledger(place) as ledger:
+        ledger.account("visits", unit=PERSON, epsilon=1e6)
+    spawning = multiprocessing.get_context("spawn")
+    with spawning.Pool(count, keep_barrier, (spawning.Barrier(count),)) as pool:
+        found = pool.map(write_book, [place] * count, chunksize=1)
+    with mosha.Ledger(place) as ledger:
+        if not ledger.verify().ok:
+            raise SystemExit("the benchmark broke the book")
+    return found
+
+
+def compare_writers(kind: str, open_place: Callable[[], AbstractContextManager[str]]) -> list[Row]:
+    """The rate of all writers beside that of one, the slowest beside the mean, and CPU seconds of a release."""
+    rows, alone, least = [], 0.0, 0.0
     for count in (1, *WRITERS):
-        with tempfile.TemporaryDirectory() as folder:
-            place = str(Path(folder) / "privacy.db")
-            with mosha.Ledger(place) as ledger:
-                ledger.account("visits", unit=PERSON, epsilon=1e6)
-            spawning = multiprocessing.get_context("spawn")
-            with spawning.Pool(count, keep_barrier, (spawning.Barrier(count),)) as pool:
-                found = pool.map(write_book, [place] * count, chunksize=1)
-            with mosha.Ledger(place) as ledger:
-                if not ledger.verify().ok:
-                    raise SystemExit("the benchmark broke the book")
-        numbers = [number for number, _ in found]
+        with open_place() as place:
+            found = write_together(place, count)
+        numbers = [number for number, *_ in found]
         rate, slowest = sum(numbers) / SECONDS, min(numbers) * count / max(sum(numbers), 1)
-        longest = f"longest wait {max(wait for _, wait in found):.2f} s"
-        alone = alone or rate
-        if count > 1:
-            rows.append(
-                Row(
-                    f"releases a second, {count} writers",
-                    "one writer",
-                    rate / alone,
-                    None,
-                    f"{rate:.0f}",
-                    f"{alone:.0f}",
-                )
-            )
-            rows.append(Row(f"the slowest of {count} writers", "their mean", slowest, 0.5, f"{slowest:.2f}", longest))
+        spent = sum(each[2] for each in found) / max(sum(numbers), 1)
+        alone, least = alone or rate, least or spent
+        if count == 1:
+            continue
+        longest = f"longest wait {max(wait for _, wait, _ in found):.2f} s"
+        what = f"{kind}, {count} writers"
+        rows += [
+            Row(f"{what}: releases a second", "one writer", rate / alone, None, f"{rate:.0f}", f"{alone:.0f}"),
+            Row(f"{what}: the slowest", "their mean", slowest, 0.5, f"{slowest:.2f}", longest),
+            Row(
+                f"{what}: CPU of one",
+                "one writer",
+                least / spent,
+                0.5,
+                f"{spent * 1e3:.2f} ms",
+                f"{least * 1e3:.2f} ms",
+            ),
+        ]
     return rows
 
 
-PIECES: Final = {"reports": reports, "writers": writers}
+@contextmanager
+def _file() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield str(Path(folder) / "privacy.db")
+
+
+def writers() -> list[Row]:
+    """One SQLite book."""
+    return compare_writers("SQLite", _file)
+
+
+def postgresql() -> list[Row]:
+    """One book in PostgreSQL, whose processes write on a disk that is flushed for each release."""
+    import psycopg
+
+    from benchmarks.tables_postgresql import server
+
+    numbers = itertools.count()
+    with server() as url:
+
+        @contextmanager
+        def database() -> Iterator[str]:
+            name = f"book{next(numbers)}"
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}".encode())
+            yield url.rpartition("/")[0] + f"/{name}"
+
+        return compare_writers("PostgreSQL", database)
+
+
+PIECES: Final = {"reports": reports, "writers": writers, "postgresql": postgresql}

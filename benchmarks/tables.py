@@ -7,7 +7,11 @@ their own; a peer that cannot be installed, or fails, is left out with its reaso
 from __future__ import annotations
 
 import math
+import os
+import resource
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -273,7 +277,28 @@ def first_answer() -> list[Row]:
     path = FOLDER / "people.csv"
     path.write_text("who,ward,days\n" + "".join(f"{n},{'AB'[n % 2]},{n % 29}\n" for n in range(10_000)))
     above = min(float(run(Path(sys.executable), COLD, path, "ours")) for _ in range(3))
-    return [Row("first answer on a small CSV", "the bar", 1.0 / above, 1.0, f"{above:.2f} s", "1 s")]
+    rows = [Row("first answer on a small CSV", "the bar", 1.0 / above, 1.0, f"{above:.2f} s", "1 s")]
+    with tempfile.TemporaryDirectory() as folder:
+        sql = "SELECT AVG(CLAMP(days, 0, 30)) AS m, COUNT(*) AS n FROM people WHERE ward = 'A'"
+        options = ("--unit", "who", "--at-most", "1", "--epsilon", "0.01", "--ledger", f"{folder}/privacy.db")
+        cold = _cpu_of("-m", "mosha", "query", str(path), sql, *options)
+        names = _cpu_of("-c", "import mosha.tables as t\nfor name in t.__all__: getattr(t, name)")
+    rows.append(Row("`mosha query` on it, the whole process", "the bar", 0.6 / cold, 1.0, f"{cold:.2f} s", "0.6 s"))
+    rows.append(Row("every name of `mosha.tables`", "the bar", 0.4 / names, 1.0, f"{names:.2f} s", "0.4 s"))
+    return rows
+
+
+def _cpu_of(*arguments: str) -> float:
+    """CPU seconds of a Python process, the least of five; its bytecode is on disk, as after every installation."""
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    taken = []
+    for _ in range(6):  # the first one may write bytecode
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, *arguments]
+        subprocess.run(command, check=True, capture_output=True, env=given | {"PYTHONPYCACHEPREFIX": f"{FOLDER}/pyc"})
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(taken[1:])
 
 
 def pipeline(path: Path) -> list[Row]:
