@@ -8,8 +8,6 @@ depend on their size have a bar of 0.1. A second row compares the largest size w
 from __future__ import annotations
 
 import math
-import sys
-import tempfile
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +15,14 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import mosha
 from benchmarks._big_book import fill
 from benchmarks._curves import Line, draw_curves
-from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._roads import FLAT, Road, fit_exponent, measure_curve, rows_of
 from benchmarks._rows import Row
+from benchmarks._scale_peers import PEERS, columns_of, measure_peer, measure_postgresql, rows_file
 from benchmarks.graphs import power_law
-from benchmarks.local import PURE
-from benchmarks.tables import OPENDP, PIPELINEDP
 from mosha import events
 from mosha.accounting import Odometer
 from mosha.connect.engines.duckdb import DuckDB
@@ -55,16 +50,6 @@ BESIDE = {
     "exact count": ("exact count of triangles", "三角形的精确计数"),
     "NumPy's normal": ("NumPy's normal numbers", "NumPy 的正态随机数"),
 }
-PURE_COUNTS = """
-import json, sys, time
-from pure_ldp.frequency_oracles import LHClient, LHServer
-client, server = LHClient(1, 1000, use_olh=True), LHServer(1, 1000, use_olh=True)
-reports = [client.privatise(1 + place % 1000) for place in range(int(sys.argv[1]))]
-start = time.process_time()
-for report in reports:
-    server.aggregate(report)
-print(json.dumps({"cpu": time.process_time() - start}))
-"""
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 COUNT = mosha.Measurement(unit=Person("who"), event=events.Laplace(1000), step=lambda state, *_: (0, state), name="n")
 
@@ -149,16 +134,10 @@ def _verify(releases: int) -> Work:
     return _book(releases).verify
 
 
-def _columns(rows: int, groups: int) -> dict[str, np.ndarray]:
-    source = np.random.default_rng()
-    people, keys = source.integers(0, max(rows // 10, 1), rows), source.integers(0, groups, rows)
-    return {"u": people, "g": keys, "v": source.uniform(0, 100, rows)}
-
-
 def _release(rows: int, groups: int, verb: str) -> Work:
     """A median or mean by group of a table in memory, bounded by compiled kernels: noise, answers and error bars."""
     engine = DuckDB(threads=1, compiled_from=1)
-    table = protect(engine.frame(pa.table(_columns(rows, groups))), unit=Person("u", at_most=10))
+    table = protect(engine.frame(pa.table(columns_of(rows, groups))), unit=Person("u", at_most=10))
     question = getattr(table.group_by("g", keys=range(groups)), verb)("v", between=(0, 100))
     plan, measurement = question.plan_release(BUDGET), question.measurement(BUDGET)
 
@@ -181,16 +160,9 @@ def _means_by_groups(groups: int) -> Work:
     return _release(200_000, groups, "mean")
 
 
-def _file(rows: int) -> tuple[Path, tempfile.TemporaryDirectory[str]]:
-    folder = tempfile.TemporaryDirectory()
-    path = Path(folder.name) / "rows.parquet"
-    pq.write_table(pa.table(_columns(rows, 1_000)), path)
-    return path, folder
-
-
 def _from_file(rows: int) -> Work:
     """Counts and means of 1,000 groups of a Parquet file; a new engine each time, so that nothing is kept."""
-    path, folder = _file(rows)
+    path, folder = rows_file(rows)
 
     def release() -> object:
         table = protect(path, unit=Person("u", at_most=10), engine=DuckDB(threads=1, compiled_from=1))
@@ -202,7 +174,7 @@ def _from_file(rows: int) -> Work:
 
 
 def _raw_from_file(rows: int) -> Work:
-    path, folder = _file(rows)
+    path, folder = rows_file(rows)
     raw = "SELECT g, count(*), avg(greatest(least(v, 100), 0)) FROM read_parquet(?) GROUP BY g"
 
     def ask() -> object:
@@ -370,53 +342,25 @@ def _piece(roads: list[Road]) -> Callable[[], list[Row]]:
     return lambda: [row for road in roads for row in rows_of(road)]
 
 
-def _ask_tables(python: Path, code: str, size: int, argument: object) -> float:
-    path, folder = _file(size)
-    try:
-        return float(run(python, code, path, argument)["cpu"])
-    finally:
-        folder.cleanup()
+PANELS = tuple(name for name in ROADS if name != "texts")
 
 
-PEERS: dict[str, tuple[str, tuple[str, ...], tuple[int, ...], Callable[[Path, int], float]]] = {
-    "OpenDP 0.16, Polars": (
-        "tables", ("opendp[polars]==0.16.0",), (10**5, 4 * 10**5, 16 * 10**5),
-        lambda python, size: _ask_tables(python, OPENDP, size, 1_000),
-    ),
-    "PipelineDP 0.3.1": (
-        "tables", ("pipeline-dp==0.3.1", "pyarrow"), (10**4, 4 * 10**4, 10**5),
-        lambda python, size: _ask_tables(python, PIPELINEDP, size, size),
-    ),
-    "pure-ldp 1.2.0, local hashing": (
-        "local", PURE, (1_000, 4_000, 16_000), lambda python, size: float(run(python, PURE_COUNTS, size)["cpu"]),
-    ),
-}  # fmt: skip
-"""Counts and means (OpenDP: counts and sums) of 1,000 groups, reports of 1,000 values: at the sizes a peer reaches."""
-
-
-def _measure_peer(name: str) -> list[Line]:
-    _, requirements, sizes, ask = PEERS[name]
-    costs = []
-    try:
-        python = peer(*requirements)
-        costs = [ask(python, size) for size in sizes]
-    except PeerUnavailable as reason:
-        print(f"{name} left out: {reason}", file=sys.stderr)
-    return [Line(name, name, sizes, tuple(costs), dashed=True)] if costs else []
+def measure_panel(name: str) -> list[Line]:
+    """The curves of one panel, those of peers dashed."""
+    roads = [*ROADS[name], *(ROADS["texts"] if name == "local" else ())]
+    lines = []
+    for road in roads:
+        curve = measure_curve(road)
+        lines.append(Line(road.what, road.chinese, road.sizes, curve.costs))
+        if curve.least:
+            lines.append(Line(*BESIDE[road.beside], road.sizes, curve.least, dashed=True))
+    lines += [line for peer in PEERS if peer.panel == name for line in measure_peer(peer)]
+    return lines + (measure_postgresql() if name == "tables" else [])
 
 
 def pictures() -> list[Row]:
     """Draw all curves, in English and in Chinese."""
-    panels: dict[str, list[Line]] = {}
-    for name, roads in ROADS.items():
-        lines = panels.setdefault("local" if name == "texts" else name, [])
-        for road in roads:
-            curve = measure_curve(road)
-            lines.append(Line(road.what, road.chinese, road.sizes, curve.costs))
-            if curve.least:
-                lines.append(Line(*BESIDE[road.beside], road.sizes, curve.least, dashed=True))
-    for name, (panel, *_) in PEERS.items():
-        panels[panel] += _measure_peer(name)
+    panels = {name: measure_panel(name) for name in PANELS}
     draw_curves(panels, PICTURES / "scale.png", "en")
     draw_curves(panels, PICTURES / "scale-zh.png", "zh")
     return []

@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from benchmarks._peers import PeerUnavailable
 from benchmarks._rows import Row
 from mosha.connect.engines.source import engine_of
 from mosha.connect.plan.aggregation import Question
+from mosha.connect.plan.source import Totals
 from mosha.connect.sql.norms import queries
 from mosha.tables import Budget, count, mean, protect
 from mosha.tables import sum as total
@@ -75,6 +76,7 @@ def measuring(url: str, rows: int = ROWS) -> Iterator[Timer]:
 def _fill(connection: Any, rows: int) -> None:
     source = np.random.default_rng()
     columns = source.integers(0, rows // 10, rows), source.integers(0, GROUPS, rows), source.uniform(0, 100, rows)
+    connection.execute("DROP TABLE IF EXISTS visits")
     connection.execute("CREATE TABLE visits (u bigint, g bigint, v double precision)")
     with connection.cursor().copy("COPY visits FROM STDIN") as copy:
         for row in zip(*(column.tolist() for column in columns), strict=True):
@@ -96,13 +98,33 @@ def statements(question: Any) -> str:
     asked: list[Question] = []
     engine = engine_of(question.frame.relation)
     answer = engine.answer
+
+    def record(question: Question) -> Totals:
+        asked.append(question)
+        return answer(question)
+
     try:
-        engine.answer = lambda each: asked.append(each) or answer(each)  # type: ignore[method-assign,func-returns-value]
+        engine.answer = record
         question.measurement(Budget(epsilon=1)).step(None, None, None, mosha.noise.secure())
     finally:
         del engine.answer
     [query] = [query for each in asked for query in queries(each, engine.dialect)]
     return engine.dialect.sql(query.statement)
+
+
+def _ask(url: str, unit: mosha.Person | mosha.Row) -> Any:
+    table = protect(url, table="visits", unit=unit).group_by("g", keys=range(GROUPS))
+    return table.aggregate(n=count(), s=total("v", between=(0, 100)), m=mean("v", between=(0, 100)))
+
+
+def measure_sizes(sizes: Sequence[int]) -> list[tuple[float, float]]:
+    """CPU seconds of the bounded question and of the raw query, at each number of rows."""
+    found = []
+    with server() as url:
+        for size in sizes:
+            with measuring(url, size) as measure:
+                found.append((measure(statements(_ask(url, mosha.Person("u", at_most=50)))), measure(RAW)))
+    return found
 
 
 def speed() -> list[Row]:
@@ -111,7 +133,7 @@ def speed() -> list[Row]:
     No bound by person can do without each person's number of rows, and to count these alone takes the server three
     times as long as the raw query, whose thousand groups stay in the cache: so both together are what is compared with.
     """
-    units = {
+    units: dict[str, mosha.Person | mosha.Row] = {
         "norm bounding": mosha.Person("u", at_most=50),
         "truncation 5 x 10": mosha.Person("u", groups=5, per_group=10),
         "unit Row": mosha.Row(),
@@ -120,9 +142,7 @@ def speed() -> list[Row]:
         raw, people = measure(RAW), measure(BY_PERSON)
         ours = {}
         for name, unit in units.items():
-            table = protect(url, table="visits", unit=unit).group_by("g", keys=range(GROUPS))
-            question = table.aggregate(n=count(), s=total("v", between=(0, 100)), m=mean("v", between=(0, 100)))
-            ours[name] = measure(statements(question))
+            ours[name] = measure(statements(_ask(url, unit)))
         raw, people = min(raw, measure(RAW)), min(people, measure(BY_PERSON))
     bars: dict[str, float | None] = {"norm bounding": None, "truncation 5 x 10": None, "unit Row": 1 / 2}
     rows = [_beside(f"{name}, 1M rows", "raw query", raw, cost, bars[name]) for name, cost in ours.items()]
