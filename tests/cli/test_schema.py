@@ -114,6 +114,23 @@ def test_a_start_takes_the_book_that_a_question_began(tmp_path: Path) -> None:
         assert [account.name for account in book.accounts()] == ["visits"]
 
 
+def test_a_start_in_another_encoding_drafts_a_report_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The report that `mosha start` wrote beside a GBK file could not read it."""
+    data = tmp_path / "visits.csv"
+    data.write_text("患者,科室\np1,内科\np2,外科\n", encoding="gbk")
+    told = ["--person", "患者", "--at-most", "3", "--epsilon", "1", "--encoding", "gbk"]
+    assert main(["--lang", "zh", "start", str(data), *told]) == 0
+    assert "合计的上限" in (tmp_path / "visits.report.yaml").read_text()
+    assert main(["report", "forecast", str(tmp_path / "visits.report.yaml")]) == 0
+    asked = ["query", str(data), "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.1", "--encoding", "gbk"]
+    assert main(asked) == 0
+    assert main(["report", "draft", str(tmp_path / "b.yaml"), "--data", str(data), "--encoding", "gbk"]) == 0
+    assert 'encoding: "gbk"' in (tmp_path / "b.yaml").read_text()
+    capsys.readouterr()
+
+
 def test_a_draft_is_yaml_and_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--out x.toml` wrote YAML into a file that nobody could read."""
     assert main(["schema", "draft", write(tmp_path), "--out", str(tmp_path / "visits.schema.toml")]) == 1

@@ -32,6 +32,7 @@ def draft(
     *,
     template: Annotated[str | None, typer.Option(help="hospital, school, city or telemetry.")] = None,
     data: Annotated[str | None, typer.Option(help="Data with a declaration beside them, to ask about.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV file that is not UTF-8, such as gbk.")] = None,
     as_json: Json = False,
 ) -> None:
     """Begin a report: from a template, or from what a declaration declares; no row is read."""
@@ -47,9 +48,9 @@ def draft(
     if data and book and declared is not None and declared.unit is not None:
         name = Path(data.rstrip("/*")).name.split(".")[0]
         payer = find_known_account(book, name, declared.unit)
-        text = draft_report(data=data, declared=declared, ledger=book, account=payer)
+        text = draft_report(data=data, declared=declared, ledger=book, account=payer, encoding=encoding)
     else:
-        text = draft_report(template=template, data=data or "", declared=declared)
+        text = draft_report(template=template, data=data or "", declared=declared, encoding=encoding)
     path.write_text(text, encoding="utf-8")
     if as_json:
         write_json({"file": str(path)})

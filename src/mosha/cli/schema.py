@@ -132,7 +132,8 @@ def start(
     book = find_known_book(data) or str(Path(data).with_name(f"{name}.privacy.db"))
     ledger = mosha.Ledger(book, key=find_key_file())
     account = find_account(ledger, name.replace("_", " ").capitalize(), unit)
-    drafted = draft_report(data=Path(data).name, declared=declared, ledger=Path(book).name, account=account)
+    payer = {"ledger": Path(book).name, "account": account}
+    drafted = draft_report(data=Path(data).name, declared=declared, encoding=encoding, **payer)
     _write_new(
         report,
         drafted.replace("epsilon: 1.0,", f"epsilon: {price},").replace("{epsilon: 3,", f"{{epsilon: {3 * price:g},"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.language import Language, current_language, read_language
+from mosha.core.language import Language, current_language, read_language, say
 from mosha.tables.declaration import Declaration
 
 __all__ = ["TEMPLATES", "Template", "draft_report"]
@@ -27,6 +27,7 @@ def draft_report(
     title: str = "",
     ledger: str = "",
     account: str = "",
+    encoding: str | None = None,
     lang: Language | None = None,
 ) -> str:
     """The text of a YAML file: a template as it is, or questions about what a declaration declares.
@@ -38,6 +39,7 @@ def draft_report(
         title: of the report.
         ledger: the book that pays, as it is to stand in the file; one beside the data where it is left out.
         account: who pays; an account named like the report where it is left out.
+        encoding: of a CSV file that is not UTF-8.
         lang: "en" or "zh", of a template; the chosen language where it is left out.
 
     >>> draft_report(template="hospital").splitlines()[0][:1]
@@ -58,9 +60,9 @@ def draft_report(
         "budget: {epsilon: 1.0, delta: 1.0e-6}",
         f"ledger: {_quote(ledger or f'{name}.privacy.db')}",
         *([f"account: {_quote(account)}"] if account else []),
-        "limit: {epsilon: 3, delta: 1.0e-5}  # for all periods together",
+        f"limit: {{epsilon: 3, delta: 1.0e-5}}  # {say('reports.draft_limit')}",
         "data:",
-        f"  {table}: {{path: {_quote(data)}}}",
+        f"  {table}: {{path: {_quote(data)}{f', encoding: {_quote(encoding)}' if encoding else ''}}}",
         "questions:",
         *_list_questions(table, declared),
     ]
@@ -75,7 +77,7 @@ def _list_questions(table: str, declared: Declaration) -> list[str]:
         lines += [f"  by_{_slug(name)}:", _write_sql("COUNT(*) AS count", table, by=name)]
     for name in ranged[:MOST_QUESTIONS]:
         asked = _write_sql(f"AVG({_quote_name(name)}) AS mean", table, by=keyed[0] if keyed else None)
-        lines += [f"  mean_{_slug(name)}:", asked, "    rows: 1000  # a public guess of the rows in a group"]
+        lines += [f"  mean_{_slug(name)}:", asked, f"    rows: 1000  # {say('reports.draft_rows')}"]
     return lines
 
 
