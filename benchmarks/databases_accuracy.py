@@ -362,7 +362,7 @@ def main() -> list[Row]:
             try:
                 theirs = ask_peer(name, Path(folder), exact, common | more)
                 for number, highest in [(number, one) for number, tried in HIGHEST.items() for one in tried[1:]]:
-                    wider = common | widen(number, more, highest)
+                    wider: dict[str, Any] = common | widen(number, more, highest)
                     wider["queries"] = {number: wider["queries"][number]}
                     other = ask_peer(name, Path(folder), {number: exact[number]}, wider)[number]
                     theirs[number] = min(theirs[number], other, key=lambda one: math.inf if one[0] is None else one[0])
