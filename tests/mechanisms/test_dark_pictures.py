@@ -113,13 +113,13 @@ def test_quantiles_without_groups_are_intervals_on_one_axis() -> None:
 
 def test_a_picture_in_a_notebook_is_dark_where_the_page_is() -> None:
     """White paper stood in every dark notebook; the page turns one picture, so that nothing is stored twice."""
-    light = draw_band([3, 5, 4], 1.0, title="Arrivals <1>")._repr_html_()  # type: ignore[attr-defined]
+    light = draw_band([3, 5, 4], 1.0, title="Arrivals <1>")._repr_html_()
     assert light.count("<img") == 1
     assert 'class="mosha-picture" alt="Arrivals &lt;1&gt;"' in light
     assert [word in light for word in ("prefers-color-scheme:dark", "data-jp-theme-light=false", "@media print")] == [
         True
     ] * 3
-    assert "mosha-picture" not in darken(draw_band([3, 5], 1.0))._repr_html_().split("<img")[1]  # type: ignore[attr-defined]
+    assert "mosha-picture" not in darken(draw_band([3, 5], 1.0))._repr_html_().split("<img")[1]
 
 
 def test_the_steps_of_a_stream_are_drawn_with_their_bars() -> None:
@@ -139,7 +139,7 @@ def test_degrees_end_where_noise_is_all_that_is_left() -> None:
 
 
 def test_numbers_in_cells_have_the_same_digits_and_say_how_wide_bars_are() -> None:
-    keys = {"w": ["a", "a", "b", "b"], "s": [1, 2, 1, 2]}
+    keys: dict[str, list[object]] = {"w": ["a", "a", "b", "b"], "s": [1, 2, 1, 2]}
     drawn = draw_groups(keys, {"mean": [2.0, 3.1, 1.5, 4.0]}, {"mean": [0.22, 1.8, 0.5, 0.5]}, notes={"mean": ""})
     assert [text.get_text() for text in drawn.axes[0].texts] == ["2.0", "3.1", "1.5", "4.0"]
     assert "0.22\N{EN DASH}1.8" in drawn.axes[0].get_title(loc="left")

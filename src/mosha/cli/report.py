@@ -43,14 +43,14 @@ def draft(
         raise typer.BadParameter(say("cli.template_or_data", templates=", ".join(TEMPLATES)))
     if path.exists():
         raise InvalidParameter("cli.file_exists", parameter="path", path=str(path))
-    declared = Declaration.of(beside(data)) if data else None  # type: ignore[arg-type]
+    declared = Declaration.of(beside(data)) if data else None
     book = find_known_book(data) if data else None
     if data and book and declared is not None and declared.unit is not None:
         name = Path(data.rstrip("/*")).name.split(".")[0]
         payer = find_known_account(book, name, declared.unit)
         text = draft_report(data=data, declared=declared, ledger=book, account=payer, encoding=encoding)
     else:
-        text = draft_report(template=template, data=data or "", declared=declared, encoding=encoding)
+        text = draft_report(template=template, data=data or "", declared=declared, encoding=encoding)  # type: ignore[arg-type]
     path.write_text(text, encoding="utf-8")
     if as_json:
         write_json({"file": str(path)})

@@ -132,8 +132,9 @@ def start(
     book = find_known_book(data) or str(Path(data).with_name(f"{name}.privacy.db"))
     ledger = mosha.Ledger(book, key=find_key_file())
     account = find_account(ledger, name.replace("_", " ").capitalize(), unit)
-    payer = {"ledger": Path(book).name, "account": account}
-    drafted = draft_report(data=Path(data).name, declared=declared, encoding=encoding, **payer)
+    drafted = draft_report(
+        data=Path(data).name, declared=declared, ledger=Path(book).name, account=account, encoding=encoding
+    )
     _write_new(
         report,
         drafted.replace("epsilon: 1.0,", f"epsilon: {price},").replace("{epsilon: 3,", f"{{epsilon: {3 * price:g},"),

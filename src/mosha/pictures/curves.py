@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,7 @@ def draw_with(
 
 
 def draw_band(
-    values: ArrayLike | Sequence[Release[Any]], errors: ArrayLike | None = None, *, title: str = "", across: str = "",
+    values: ArrayLike | Sequence[Release], errors: ArrayLike | None = None, *, title: str = "", across: str = "",
     up: str = "", footer: str = "", ax: Axes | None = None,
 ) -> Figure:  # fmt: skip
     """A line over steps with the band that holds the noise: a stream.
@@ -63,7 +63,7 @@ def draw_band(
     'Arrivals'
     """
     if errors is None:
-        releases = cast("Sequence[Release[Any]]", values)
+        releases = cast("Sequence[Release]", values)
         footer = footer or (releases[-1].receipt.write_footer() if len(releases) else "")
         values, errors = [each.value for each in releases], [each.error(0.95) for each in releases]
     line = np.asarray(values, np.float64)

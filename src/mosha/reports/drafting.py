@@ -25,8 +25,8 @@ def draft_report(
     data: str = "",
     declared: Declaration | None = None,
     title: str = "",
-    ledger: str = "",
-    account: str = "",
+    ledger: str | None = None,
+    account: str | None = None,
     encoding: str | None = None,
     lang: Language | None = None,
 ) -> str:
