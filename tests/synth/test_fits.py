@@ -7,8 +7,24 @@ import itertools
 import numpy as np
 import pytest
 
-from mosha.synth.modelling.mixture import Mixture, PairTarget, centre_table, fit_mixture, join_mixtures
-from mosha.synth.modelling.model import FITS, MEMORY, MOST_WORK, _fit_several
+from mosha.synth.modelling.design import MERGED, Design, _is_merged
+from mosha.synth.modelling.mixture import (
+    Mixture,
+    PairTarget,
+    centre_table,
+    fit_mixture,
+    join_mixtures,
+    misfit_of_independence,
+)
+from mosha.synth.modelling.model import (
+    FITS,
+    MEMORY,
+    MOST_COMPONENTS,
+    MOST_WORK,
+    USUAL_COMPONENTS,
+    _fit_several,
+    count_components,
+)
 
 SIZES = (3, 4, 2)
 STARTS = (0, 3, 7, 9)
@@ -62,3 +78,24 @@ def test_another_seed_is_another_fit_of_the_same_residuals() -> None:
     assert not np.array_equal(one.parts, two.parts)
     for fit in (one, two, join_mixtures([one, two])):
         assert np.abs(centre_table(fit.pair(0, 1)) - residual).max() < 0.01
+
+
+def test_fits_have_the_most_components_where_little_noise_hides_much_dependence() -> None:
+    oneways = [np.full(500, 1 / 500)] * 2
+    assert count_components(oneways, misfit=10.0) == USUAL_COMPONENTS
+    assert count_components(oneways, misfit=1e5) == MOST_COMPONENTS
+
+
+def test_a_misfit_counts_dependence_in_squares_of_its_noise() -> None:
+    oneways = [np.full(2, 0.5)] * 2
+    for dependence, expected in ((0.0, 0.0), (0.1, 4.0)):
+        table = np.full((2, 2), 0.25) + dependence * np.array([[1, -1], [-1, 1]])
+        target = PairTarget(0, 1, centre_table(table), 0.1)
+        assert misfit_of_independence([target], oneways) == pytest.approx(expected)
+    assert misfit_of_independence([], oneways) == 0.0
+
+
+@pytest.mark.parametrize(("groups", "is_merged"), [(10, True), (round(40 * MERGED), True), (30, False), (40, False)])
+def test_columns_that_kept_most_of_their_cells_need_no_finer_groups(groups: int, is_merged: bool) -> None:
+    numbers = np.minimum(np.arange(40), groups - 1)
+    assert _is_merged(Design((), {}, (numbers,), (numbers,), "all pairs"), 0) is is_merged

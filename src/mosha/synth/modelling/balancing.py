@@ -17,9 +17,9 @@ from mosha.synth.modelling.model import Model
 __all__ = ["balance_rows"]
 
 Targets = dict[tuple[int, int], NDArray[np.float32]]
-MOST_CELLS, MOST_WORK, SWEEPS = 4_000_000, 120_000_000, 6
-TAKEN = 0.06
-"""The share of helpful exchanges that are made at once: all of them together would overshoot."""
+MOST_CELLS, MOST_WORK, SWEEPS = 4_000_000, 270_000_000, 12
+FIRST_TAKEN, LAST_TAKEN = 0.1, 0.03
+"""The share of helpful exchanges that are made at once, in the first and the last sweep: all would overshoot."""
 
 
 def balance_rows(cells: list[Wholes], model: Model, generator: np.random.Generator) -> list[Wholes]:
@@ -30,13 +30,13 @@ def balance_rows(cells: list[Wholes], model: Model, generator: np.random.Generat
     if columns < 2 or rows < 2 or pairs > MOST_CELLS or len(model.mixture.parts) < 2:
         return cells
     sweeps = min(SWEEPS, MOST_WORK // (rows * columns * (columns - 1)) + 1)
-    if rows * columns * (columns - 1) > 2 * MOST_WORK:
+    if rows * columns * (columns - 1) > MOST_WORK:
         return cells
     targets = _pair_targets(model, columns, rows)
     cells = [np.array(numbers) for numbers in cells]
-    for _ in range(sweeps):
+    for share in np.linspace(FIRST_TAKEN, LAST_TAKEN, sweeps):
         for column in generator.permutation(columns):
-            _exchange(int(column), cells, sizes, targets, generator)
+            _exchange(int(column), cells, sizes, targets, float(share), generator)
     return cells
 
 
@@ -50,9 +50,17 @@ def _pair_targets(model: Model, columns: int, rows: int) -> Targets:
 
 
 def _exchange(
-    column: int, cells: list[Wholes], sizes: list[int], targets: Targets, generator: np.random.Generator
+    column: int,
+    cells: list[Wholes],
+    sizes: list[int],
+    targets: Targets,
+    share: float,
+    generator: np.random.Generator,
 ) -> None:
-    """Exchange the values of one column between random pairs of rows, where the pair tables come closer."""
+    """Exchange the values of one column between random pairs of rows, where the pair tables come closer.
+
+    About this `share` of the exchanges that help is made, the more likely the more they help.
+    """
     rows = len(cells[column])
     order = generator.permutation(rows)
     one, two = order[: rows // 2], order[rows // 2 : 2 * (rows // 2)]
@@ -73,6 +81,8 @@ def _exchange(
         change = 2 * (excess[spots[2]] + excess[spots[3]] - excess[spots[0]] - excess[spots[1]])
         change += weight[spots[0]] + weight[spots[1]] + weight[spots[2]] + weight[spots[3]]
         gain -= np.where(here != there, change, 0.0)
-    taken = (gain > 0) & (generator.random(len(one)) < TAKEN)
+    gain = np.maximum(gain, 0.0)
+    usual = float(gain.sum()) / max(int(np.count_nonzero(gain)), 1)
+    taken = generator.random(len(one)) * usual < share * gain
     first, second = one[taken], two[taken]
     cells[column][first], cells[column][second] = other[taken], mine[taken]

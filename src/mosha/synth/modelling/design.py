@@ -64,6 +64,9 @@ STRONG, MOST_STRONG, FEW_GROUPS = 0.2, 0.03, 6
 
 Where pairs have fewer groups than `FEW_GROUPS`, the budget is better spent on measuring all of them once more."""
 
+MERGED = 0.6
+"""A column with more groups than this share of its cells needs no finer ones: measuring all pairs again is better."""
+
 COMPARED, MOST_DOUBT, LOST = 8, 0.2, 3.0
 """Groups of a column in which distances are taken; with more noise than this share of all rows they say nothing."""
 
@@ -377,7 +380,7 @@ def _choose_strong(design: Design, measured: Measured, total: float, shares: Seq
 
 
 def _is_merged(design: Design, place: int) -> bool:
-    return int(design.groups[place].max()) + 1 < len(design.groups[place])
+    return int(design.groups[place].max()) + 1 <= MERGED * len(design.groups[place])
 
 
 def combine(first: Measured, second: Measured) -> Measured:

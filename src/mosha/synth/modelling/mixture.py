@@ -24,13 +24,14 @@ __all__ = [
     "centre_table",
     "fit_mixture",
     "join_mixtures",
+    "misfit_of_independence",
     "shrink_towards_independence",
 ]
 
 Singles = NDArray[Any]
 """Single precision: a model is never more accurate than the noise that it is fitted to."""
 
-RATE, DECAYS, SPREAD = 0.15, (0.9, 0.99), 0.5
+RATE, DECAYS, SPREAD = 0.15, (0.9, 0.9), 0.5
 MANY, DOUBT = 50, 3.0
 """Pairs with at least this many free numbers are taken for independent within this many deviations of noise alone."""
 
@@ -243,6 +244,17 @@ def assume_independence(pair: PairTarget, oneways: Sequence[Reals]) -> PairTarge
     if pair.freedom < MANY or energy > pair.freedom + DOUBT * np.sqrt(2 * pair.freedom):
         return pair
     return PairTarget(pair.first, pair.second, independent, pair.deviation, is_assumed=True)
+
+
+def misfit_of_independence(pairs: Sequence[PairTarget], oneways: Sequence[Reals]) -> float:
+    """How far measured pairs are from independence, in squares of their noise: about 1 where noise is all there is."""
+    missed, freedom = 0.0, 0
+    for pair in pairs:
+        if pair.freedom:
+            independent = centre_table(np.outer(oneways[pair.first], oneways[pair.second]))
+            missed += float(((pair.residual - independent) ** 2).sum()) / pair.deviation**2
+            freedom += pair.freedom
+    return missed / max(freedom, 1)
 
 
 def centre_table(table: Reals) -> Reals:

@@ -14,15 +14,24 @@ from mosha.synth.measuring.columns import CodedColumn, Wholes
 from mosha.synth.measuring.residuals import Measured
 from mosha.synth.modelling.choosing import complete_pairs
 from mosha.synth.modelling.design import Design, clean_oneways, pair_targets
-from mosha.synth.modelling.mixture import Mixture, assume_independence, fit_mixture, join_mixtures
+from mosha.synth.modelling.mixture import (
+    Mixture,
+    assume_independence,
+    fit_mixture,
+    join_mixtures,
+    misfit_of_independence,
+)
 
 __all__ = ["Model", "fit_model"]
 
-FEWEST_COMPONENTS, MOST_COMPONENTS, MOST_STEPS = 200, 800, 1000
+FEWEST_COMPONENTS, USUAL_COMPONENTS, MOST_COMPONENTS, MOST_STEPS = 200, 400, 800, 1000
+RICH = 1000.0
+"""From this misfit of independent columns on a fit has the most components; else fewer, so that several are joined."""
+
 MEMORY = 1 << 26
 """Numbers that the matrix of all components may have."""
 
-FITS, MOST_WORK = 3, 1.5e10
+FITS, MOST_WORK = 6, 1.3e11
 """How many fits are joined; no other is begun after so many multiplications, so that large tables take no longer."""
 
 
@@ -102,8 +111,7 @@ def fit_model(
     if design.method in {"tree", "selected pairs"}:
         pairs += complete_pairs(pairs, grouped)
     fine = pair_targets(design, measured, total, 2)
-    width = sum(len(shares) for shares in merged)
-    components = max(FEWEST_COMPONENTS, min(MOST_COMPONENTS, MEMORY // max(width, 1), 2 * width))
+    components = count_components(merged, misfit_of_independence(pairs, grouped))
 
     def fit(number: int) -> Mixture:
         return fit_mixture(
@@ -114,6 +122,17 @@ def fit_model(
 
     mixture = _fit_several(fit, components * sum(int(groups.max()) + 1 for groups in coarse) ** 2)
     return Model(mixture, tuple(cells), tuple(inside), total)
+
+
+def count_components(oneways: Sequence[Reals], misfit: float) -> int:
+    """How many components a fit has: more for wide tables, and where little noise hides much dependence.
+
+    >>> count_components([np.full(300, 1 / 300)], misfit=2.0), count_components([np.full(300, 1 / 300)], misfit=1e4)
+    (400, 600)
+    """
+    width = max(sum(len(shares) for shares in oneways), 1)
+    most = MOST_COMPONENTS if misfit > RICH else USUAL_COMPONENTS
+    return max(FEWEST_COMPONENTS, min(most, MEMORY // width, 2 * width))
 
 
 def _fit_several(fit: Callable[[int], Mixture], work: float) -> Mixture:
