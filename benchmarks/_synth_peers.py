@@ -1,6 +1,7 @@
 """Other people's synthesizers of tables: mbi's AIM and MST, those of dpmm, and smartnoise-synth's MST.
 
-mbi keeps its mechanisms outside of its package: MOSHA_MBI names a checkout of its repository.
+mbi keeps its mechanisms outside of its package: MOSHA_MBI names a checkout of its repository, and MOSHA_JAX the JAX
+that a checkout of some age needs, such as jax==0.6.2.
 """
 
 from __future__ import annotations
@@ -40,15 +41,19 @@ MBI = """
 import itertools, os
 sys.path[:0] = [os.path.join(sys.argv[5], "src"), os.path.join(sys.argv[5], "mechanisms")]
 from mbi import Dataset, Domain
-data = Dataset({c: rows[c].to_numpy() for c in sizes}, Domain.fromdict(sizes))
+try:
+    data = Dataset({c: rows[c].to_numpy() for c in sizes}, Domain.fromdict(sizes))
+except AttributeError:  # versions of 2025 take a frame
+    data = Dataset(rows, Domain.fromdict(sizes))
 start = time.process_time()
 if kind == "mbi MST":
     from mst import MST
-    made = MST(data, epsilon, delta).to_dict()
+    made = MST(data, epsilon, delta)
 else:
     from aim import AIM
     workload = [(pair, 1.0) for pair in itertools.combinations(data.domain, 2)]
-    made = AIM(epsilon, delta, max_model_size=80).run(data, workload)[1].to_dict()
+    made = AIM(epsilon, delta, max_model_size=80).run(data, workload)[1]
+made = made.to_dict() if hasattr(made, "to_dict") else made.df
 """
 
 DPMM = """
@@ -78,7 +83,19 @@ def ask_peer(kind: str, coded: Coded, epsilon: float, delta: float) -> dict[str,
     if library == "mbi" and not (Path(checkout) / "mechanisms").is_dir():
         raise PeerUnavailable("MOSHA_MBI names no checkout of mbi")
     python, code = {
-        "mbi": (lambda: peer("jax>=0.9.0", "optax", "networkx", "attrs", "chex", "scipy", "pandas"), MBI),
+        "mbi": (
+            lambda: peer(
+                os.environ.get("MOSHA_JAX", "jax>=0.9.0"),
+                "optax",
+                "networkx",
+                "attrs",
+                "chex",
+                "scipy",
+                "pandas",
+                "matplotlib",
+            ),
+            MBI,
+        ),
         "dpmm": (lambda: peer("dpmm==0.1.9"), DPMM),
         "smartnoise": (lambda: peer("smartnoise-synth==1.0.8"), SMARTNOISE),
     }[library]

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-__all__ = ["tree_tables"]
+__all__ = ["tree_tables", "walk_tree"]
 
 
 def _clean(counts: np.ndarray) -> np.ndarray:
@@ -46,10 +46,10 @@ def tree_tables(columns: list[np.ndarray], sizes: list[int], rho: float) -> dict
         pair: _clean(_count(columns, sizes, pair) + generator.normal(0, deviation, (sizes[pair[0]], sizes[pair[1]])))
         for pair in edges
     }
-    return _walk(tables, one, width)
+    return walk_tree(tables, one, width)
 
 
-def _walk(
+def walk_tree(
     tables: dict[tuple[int, int], np.ndarray], one: list[np.ndarray], width: int
 ) -> dict[tuple[int, int], np.ndarray]:
     """The table of every pair: conditionals multiplied along the path between them."""

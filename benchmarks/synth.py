@@ -18,11 +18,13 @@ from benchmarks._peers import PeerTooSlow, PeerUnavailable
 from benchmarks._rows import Row
 from benchmarks._synth_peers import PEERS, ask_peer
 from benchmarks._tables import UNSEEN, Coded, read_adult, read_table
-from benchmarks._tree import tree_tables
+from benchmarks._tree import tree_tables, walk_tree
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.noise import secure
 from mosha.synth import Synthetic
-from mosha.synth.modelling.oneways import clean_counts
+from mosha.synth.modelling.choosing import span_tree
+from mosha.synth.modelling.mixture import PairTarget, centre_table, shrink_towards_independence
+from mosha.synth.modelling.oneways import clean_counts, group_cells
 from mosha.tables import Budget
 
 DELTA = 1e-9
@@ -140,7 +142,8 @@ def reach() -> list[Row]:
     Exact independent columns have no noise and no privacy: as products, and as the private rows with every column
     shuffled. Bought ones spend the whole budget on one-ways, and an oracle that sees the private table chooses for each
     column how it is smoothed and which of its cells are empty. With the dependence for free, the same columns are off
-    from the truth by their own noise alone.
+    from the truth by their own noise alone. The last oracle knows the best tree of pairs, its groups and how the
+    budget is divided between columns and pairs; only the numbers are bought.
     """
     rows = []
     for name, bars in BARS.items():
@@ -160,7 +163,8 @@ def reach() -> list[Row]:
             for other, theirs in {
                 "exact independent columns": without, "exact columns, each shuffled": as_rows,
                 "independent columns, oracle's smoothing": bought,
-                "the same, dependence for free": free, "bar": bar,
+                "the same, dependence for free": free,
+                "a tree, its edges and groups by an oracle": buy_tree(coded, exact, truth, epsilon), "bar": bar,
             }.items():  # fmt: skip
                 rows.append(Row(f"{name}, epsilon {epsilon:g}", other, theirs / mine, None, f"{mine:.4f}",
                                 f"{theirs:.4f}"))  # fmt: skip
@@ -174,19 +178,61 @@ def product_distance(oneways: list[np.ndarray], truth: list[np.ndarray]) -> floa
                           for (p, q), t in zip(order, truth, strict=True)]))  # fmt: skip
 
 
-def buy_columns(exact: list[np.ndarray], rows: int, epsilon: float) -> list[np.ndarray]:
-    """One-ways for the whole budget; an oracle chooses the smoothing that is nearest to the private column."""
+def buy_columns(exact: list[np.ndarray], rows: int, epsilon: float, part: float = 1.0) -> list[np.ndarray]:
+    """One-ways for a `part` of the budget; an oracle chooses the smoothing that is nearest to the private column."""
     widths, generator = np.array([len(table) for table in exact], float), np.random.default_rng()
     share = (1 - 1 / widths) * widths ** (2 / 3)
     multiplier, found = gaussian_multiplier(epsilon=epsilon, delta=DELTA), []
-    for table, part, size in zip(exact, share / share.sum(), widths, strict=True):
-        deviation = multiplier * np.sqrt((1 - 1 / size) / part)
+    for table, own, size in zip(exact, part * share / share.sum(), widths, strict=True):
+        deviation = multiplier * np.sqrt((1 - 1 / size) / own)
         noisy = rows * table + generator.normal(0, deviation, int(size))
         tries = [clean_counts(noisy, deviation * weight, ordered=is_ordered, known=int(size)) * (table > 0)
                  for weight in (0.4, 0.7, 1.0, 1.5, 2.0) for is_ordered in (False, True)]  # fmt: skip
         tries = [one / one.sum() for one in tries if one.sum() > 0] or [np.full(int(size), 1 / size)]
         found.append(min(tries, key=lambda one: float(np.abs(one - table).sum())))
     return found
+
+
+def buy_tree(coded: Coded, exact: list[np.ndarray], truth: list[np.ndarray], epsilon: float) -> float:
+    """The distance of a tree whose tables are bought: an oracle chooses edges, groups, smoothing and shares."""
+    columns, sizes = list(coded[0].values()), [len(table) for table in exact]
+    order, rows = list(itertools.combinations(range(len(sizes)), 2)), len(columns[0])
+    far = {pair: np.abs(np.outer(exact[pair[0]], exact[pair[1]]).reshape(-1) - table).sum()
+           for pair, table in zip(order, truth, strict=True)}  # fmt: skip
+    edges, generator = span_tree(sorted(far, key=lambda pair: -far[pair]), len(sizes)), np.random.default_rng()
+    multiplier, found = gaussian_multiplier(epsilon=epsilon, delta=DELTA), []
+    for part, most in itertools.product((0.1, 0.25, 0.5), (2, 3, 4, 6)):
+        single = buy_columns(exact, rows, epsilon, 1 - part)
+        groups = [group_cells(table * rows, most, ordered=False) for table in exact]
+        merged = [np.bincount(numbers, table) for numbers, table in zip(groups, single, strict=True)]
+        steps = {}
+        for a, b in edges:
+            shape = (len(merged[a]), len(merged[b]))
+            counts = np.bincount(
+                groups[a][columns[a]] * shape[1] + groups[b][columns[b]], minlength=shape[0] * shape[1]
+            )
+            noise = generator.normal(0, multiplier * np.sqrt(len(edges) / part), shape)
+            noisy = PairTarget(a, b, centre_table((counts.reshape(shape) + noise) / rows), float(np.std(noise)) / rows)
+            table = balance_table(shrink_towards_independence(noisy, merged)[1] + np.outer(merged[a], merged[b]),
+                                  merged[a], merged[b])  # fmt: skip
+            steps[a, b] = table
+        tables = walk_tree(steps, merged, len(sizes))
+        each = []
+        for (a, b), table in zip(order, truth, strict=True):
+            joint = tables[a, b] / np.maximum(np.outer(merged[a], merged[b]), 1e-12)
+            cells = joint[groups[a]][:, groups[b]] * np.outer(single[a], single[b])
+            each.append(0.5 * np.abs(cells.reshape(-1) - table).sum())
+        found.append(float(np.mean(each)))
+    return min(found)
+
+
+def balance_table(table: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The table without negative cells and with these margins (iterative proportional fitting)."""
+    table = np.maximum(table, 1e-9)
+    for _ in range(20):
+        table = table * (rows / np.maximum(table.sum(axis=1), 1e-12))[:, None]
+        table = table * (columns / np.maximum(table.sum(axis=0), 1e-12))
+    return table
 
 
 def peers() -> list[Row]:
