@@ -17,7 +17,6 @@ from mosha.server.pages import (
     catalogue,
     declaring,
     entrance,
-    oidc,
     people,
     plans,
     public,
@@ -34,7 +33,6 @@ def page_routes(service: Service) -> list[Any]:
     """The routes of all pages."""
     rooms = (
         entrance,
-        oidc,
         people,
         agents,
         asking,

@@ -6,21 +6,22 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from mosha.server.cookies import set_session
 from mosha.server.demo import PEOPLE, open_demo_survey
-from mosha.server.errors import NotFound
+from mosha.server.errors import NotFound, SignInNeeded
 from mosha.server.pages.book import list_unsigned
 from mosha.server.pages.glossary import WORDS
 from mosha.server.pages.paying import is_usable
-from mosha.server.pages.site import FOLDER, Visit
+from mosha.server.pages.site import FOLDER, PRIVATE, Visit
 from mosha.server.people.credentials import issue
 
 __all__ = ["ROUTES"]
 
 DEMO_PEOPLE = {"li": "analyst", "wang": "curator", "zhao": "reviewer", "sun": "auditor"}
 _FEW = 12
+_OIDC_MINUTES = 10  # in which somebody comes back from their provider
 _SOON = 14  # days before its end at which a grant is mentioned
 _LITTLE = 0.1  # of a dataset's budget that is left
 _STATIC = {
@@ -209,6 +210,50 @@ def show_glossary(visit: Visit) -> Response:
     return visit.render("glossary.html", words=list(WORDS))
 
 
+def _oidc_cookie(visit: Visit) -> str:
+    return "__Host-mosha-oidc" if visit.service.settings.secure else "mosha-oidc"
+
+
+def _way_back(visit: Visit) -> str:
+    return f"{str(visit.request.base_url).rstrip('/')}/oidc/callback"
+
+
+def go_to_provider(visit: Visit) -> Response:
+    """Send the browser to the provider."""
+    from mosha.server.people.oidc import begin  # noqa: PLC0415  (an extra)
+
+    settings = visit.service.settings
+    if not settings.oidc_issuer:
+        raise NotFound("server.not_found")
+    visit.service.rates.take("", "openid", per_minute=120)
+    address, attempt = begin(settings, _way_back(visit))
+    response = RedirectResponse(address, 303, PRIVATE)
+    options = {"path": "/", "secure": settings.secure, "httponly": True, "samesite": "lax"}
+    response.set_cookie(_oidc_cookie(visit), attempt.to_text(), max_age=_OIDC_MINUTES * 60, **options)  # type: ignore[arg-type]
+    return response
+
+
+def come_back_from_provider(visit: Visit) -> Response:
+    """Believe what the provider signed, and open a session."""
+    from mosha.server.people.oidc import Attempt, find_or_make_person, finish  # noqa: PLC0415  (an extra)
+
+    settings, database = visit.service.settings, visit.service.database
+    if not settings.oidc_issuer:
+        raise NotFound("server.not_found")
+    visit.service.rates.take("", "openid", per_minute=120)
+    attempt = Attempt.from_text(visit.request.cookies.get(_oidc_cookie(visit), ""))
+    claims = finish(settings, _way_back(visit), attempt, code=visit.read_field("code"), state=visit.read_field("state"))
+    person = find_or_make_person(database, claims)
+    row = database.row("SELECT 1 AS found FROM principals WHERE id = ? AND state = 'active'", person)
+    if row is None:
+        raise SignInNeeded("server.oidc_failed")
+    made = issue(database, person, "session", seconds=settings.session_hours * 3600)
+    response = visit.go("/")
+    response.delete_cookie(_oidc_cookie(visit), path="/", secure=settings.secure, httponly=True, samesite="lax")
+    set_session(visit.service, response, made.secret)
+    return response
+
+
 ROUTES = (
     ("GET", "/", show_front),
     ("GET", "/enter", show_enter),
@@ -219,4 +264,6 @@ ROUTES = (
     ("POST", "/language", choose_language),
     ("GET", "/static/{name}", show_static),
     ("GET", "/words", show_glossary),
+    ("GET", "/oidc/start", go_to_provider),
+    ("GET", "/oidc/callback", come_back_from_provider),
 )
