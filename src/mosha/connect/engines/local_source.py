@@ -23,7 +23,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +181,7 @@ class LocalSource(Source):
     def table(self, name: str) -> Node:
         return exp.alias_(self.origin(), name, table=True, quoted=True, copy=False)
 
-    @property
+    @cached_property
     def origin_name(self) -> str:
         """The file, or the table of a database; frames are numbered as they come, so all have one name."""
         if self.place:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, LedgerError, LedgerUnavailable
+from mosha.core.measurement import Measurement
 from mosha.core.release import Quote
 from mosha.ledger import JointAccount, Ledger
 from mosha.server.asking.answers import plain_number
@@ -36,6 +37,7 @@ class Prepared:
     asked: Asked
     said: dict[str, Any]
     price: dict[str, Any]
+    measurement: Measurement
     block: str | None
     grant: Row | None
     accounts: tuple[str, ...]
@@ -44,7 +46,7 @@ class Prepared:
 
     def quote(self) -> Quote:
         assert self.payer is not None
-        return self.payer.quote(self.asked.question, **self.price)
+        return self.payer.quote(self.measurement)
 
 
 def prepare(
@@ -62,7 +64,7 @@ def prepare(
     try:
         asked = build_question(table, dataset["name"], said, _condition(database, body))
         price = settle_price(asked, body["price"])
-        asked.question.measurement_for(**price)
+        measurement = asked.question.measurement_for(**price)
     except RecursionError:
         raise BadRequest("server.too_deep", spent="nothing") from None
     try:
@@ -80,7 +82,7 @@ def prepare(
     payer = ledger.together(accounts) if accounts else None
     fingerprint = fingerprint_of(asked, said, price, version, "" if grant is None else grant["id"])
     names = tuple(account.name for account in accounts)
-    return Prepared(dataset, asked, said, price, body.get("block"), grant, names, payer, fingerprint)
+    return Prepared(dataset, asked, said, price, measurement, body.get("block"), grant, names, payer, fingerprint)
 
 
 def _condition(database: Database, body: Mapping[str, object]) -> dict[str, Any] | None:
@@ -148,9 +150,7 @@ def _paid_by(database: Database, ledger: Ledger, ready: Prepared, principal: Pri
         seen = ready.accounts
         if not may(principal, "budget.see", Thing(name)):
             seen = tuple(account for account in ready.accounts if is_beneath(account, grant["account"]))
-        more = ledger.together([ledger.account(account) for account in seen]).how_many(
-            ready.asked.question, **ready.price
-        )
+        more = ledger.together([ledger.account(account) for account in seen]).how_many(ready.measurement)
     except LedgerError as error:
         return described | {"payers": [], "fits": False, "refused": type(error).__name__, "more": 0}
     limits = find_limits(database, grant, quote)

@@ -32,6 +32,7 @@ __all__ = [
     "deliver_due",
     "describe_webhook",
     "is_https_or_here",
+    "is_wanted",
     "list_webhooks",
     "sign",
 ]
@@ -91,6 +92,11 @@ def delete_webhook(database: Database, identity: str) -> None:
 def describe_webhook(row: Row) -> dict[str, Any]:
     described = {"id": row["id"], "url": row["url"], "events": json.loads(row["events"])}
     return described | {"created": as_text(row["created"])}
+
+
+def is_wanted(database: Database, event: str) -> bool:
+    """Whether anybody is told of an event."""
+    return any(event in json.loads(row["events"]) for row in list_webhooks(database))
 
 
 def announce(database: Database, event: str, *, due: int | None = None, **public: str) -> None:

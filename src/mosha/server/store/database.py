@@ -6,11 +6,12 @@ takes on PostgreSQL. Every commit is on disk before it returns.
 
 from __future__ import annotations
 
+import os
 import queue
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -82,6 +83,7 @@ class Database(ABC):
 class _SQLiteTransaction(Transaction):
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.has_written = False
 
     def rows(self, statement: str, *values: Any) -> list[Row]:
         cursor = self._connection.execute(statement, values)
@@ -89,18 +91,57 @@ class _SQLiteTransaction(Transaction):
         return [dict(zip(names, found, strict=True)) for found in cursor.fetchall()]
 
     def run(self, statement: str, *values: Any) -> int:
-        return self._connection.execute(statement, values).rowcount
+        touched = self._connection.execute(statement, values).rowcount
+        self.has_written = self.has_written or touched != 0
+        return touched
+
+
+class _Flush:
+    """Puts the log of a database onto the disk: once for all who committed while the last time went on.
+
+    Guarantee:
+        SQLite's `synchronous = FULL` is `NORMAL` and a flush of the log after each commit, while nobody else may write.
+        Here the flush comes after the turn is given on. Whoever waits in `reach` returns when a flush is over that
+        began after their commit, and so holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = threading.Lock()
+        self._flushed = 0
+        self.commits = 0  # counted by whoever has the turn to write
+
+    def reach(self, commit: int) -> None:
+        with self._turn:
+            if self._flushed >= commit:
+                return
+            begun = self.commits
+            try:
+                with self._path.open("r+b") as log:
+                    os.fsync(log.fileno())
+            except OSError:
+                raise StoreUnavailable("server.store_unavailable") from None
+            self._flushed = begun
 
 
 class SQLiteDatabase(Database):
-    """A file: readers never wait for the writer (WAL), writers take turns."""
+    """A file: readers never wait for the writer (WAL), writers take turns, and flushes of the disk are shared."""
 
     def __init__(self, path: Path, *, patience: float = 10.0) -> None:
         self._path, self._patience = path, patience
         self._turn = threading.Lock()
         self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._writer = self._connect()
+        self._flush = self._share_flushes()
         path.chmod(0o600)
+
+    def _share_flushes(self) -> _Flush | None:
+        """What puts commits onto the disk in place of SQLite; None where there is no log, and SQLite does it itself."""
+        ((journal,),) = self._writer.execute("PRAGMA journal_mode").fetchall()
+        if journal != "wal":
+            return None
+        self._writer.execute("PRAGMA synchronous = NORMAL")
+        return _Flush(self._path.with_name(f"{self._path.name}-wal"))
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -119,20 +160,28 @@ class SQLiteDatabase(Database):
         try:
             if writing:
                 with self._turn:
-                    yield from self._write()
+                    commit = yield from self._write()
+                if commit and self._flush is not None:
+                    self._flush.reach(commit)
             else:
                 yield from self._read()
         except sqlite3.OperationalError:
             raise StoreUnavailable("server.store_unavailable") from None
 
-    def _write(self) -> Iterator[Transaction]:
+    def _write(self) -> Generator[Transaction, None, int]:
+        """One transaction; the number of its commit, 0 where nothing was written."""
+        transaction = _SQLiteTransaction(self._writer)
         self._writer.execute("BEGIN IMMEDIATE")
         try:
-            yield _SQLiteTransaction(self._writer)
+            yield transaction
         except BaseException:
             self._writer.execute("ROLLBACK")
             raise
         self._writer.execute("COMMIT")
+        if self._flush is None or not transaction.has_written:
+            return 0
+        self._flush.commits += 1
+        return self._flush.commits
 
     def _read(self) -> Iterator[Transaction]:
         try:

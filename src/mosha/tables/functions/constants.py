@@ -143,9 +143,13 @@ def name_of(node: Any) -> str:
 
 
 @contextmanager
-def write_once() -> Iterator[None]:
-    """Write every piece of SQL once, while many results are worked out and nobody changes what was read."""
-    token = _written.set({})
+def write_once(memory: dict[int, tuple[object, str]]) -> Iterator[None]:
+    """Write every piece of SQL once, while many results are worked out and nobody changes what was read.
+
+    Args:
+        memory: what was written so far; whoever keeps it spares it the next time.
+    """
+    token = _written.set(memory)
     try:
         yield
     finally:

@@ -54,7 +54,6 @@ from mosha.tables.sql.windows import (
     check_windows,
     find_windows,
     open_aliases,
-    placeholder,
     rehearse_windows,
     take_windows,
 )
@@ -96,7 +95,7 @@ class Statement:
 
     def answer(self, raw: Answer) -> Answer:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
-        with write_once():
+        with write_once(self._written):
             return self._show(raw)
 
     def _show(self, raw: Answer) -> Answer:
@@ -121,7 +120,7 @@ class Statement:
             columns={name: np.array(column, object) for name, column in columns.items() if name not in shown},
             receipt=raw.receipt,
             notes=raw.notes,
-            errors=lambda level: self._errors(raw, shown, level),
+            errors=lambda level: self._find_errors(raw, shown, level),
             kept=tuple(kept),
             in_rows=tuple(name for name, own in names if own in raw.in_rows),
             whole=tuple(name for name, own in names if own in raw.whole),
@@ -162,6 +161,11 @@ class Statement:
         return known
 
     @cached_property
+    def _written(self) -> dict[int, tuple[object, str]]:
+        """The text of every node that was evaluated, so that no bar and no row writes one again."""
+        return {}
+
+    @cached_property
     def _quoted(self) -> tuple[str, ...]:
         """The names of items, as an expression writes them."""
         return tuple(name_of(exp.column(name)) for name, _ in self.items)
@@ -170,14 +174,30 @@ class Statement:
         """Evaluate everything once on made-up values: what mixes types is told before anything is spent."""
         made_up = {name: TYPICAL[kind] for name, kind in kinds.items()} | dict.fromkeys(self.names.values(), 1.0)
         known: dict[str, Interval] = {text: (made_up[name],) * 3 for text, name in {**self.keys, **self.names}.items()}
-        windows = rehearse_windows(self.windows, known) if self.windows else {}
-        known |= windows
-        for _, node in self.items:
-            rehearse(node, known)
-        known = self._find_known(made_up, None, windows)
-        late = [node for node in (self.having, self.qualify) if node is not None]
-        for node in (*late, *(node for node, *_ in self.order)):
-            rehearse(node, known)
+        with write_once(self._written):
+            windows = rehearse_windows(self.windows, known) if self.windows else {}
+            known |= windows
+            for _, node in self.items:
+                rehearse(node, known)
+            known = self._find_known(made_up, None, windows)
+            late = [node for node in (self.having, self.qualify) if node is not None]
+            for node in (*late, *(node for node, *_ in self.order)):
+                rehearse(node, known)
+
+    @cached_property
+    def _reads(self) -> dict[str, tuple[bool, frozenset[str]]]:
+        """For each item whether it reads a window, and the aggregates that it reads, by their text."""
+        found: dict[str, tuple[bool, frozenset[str]]] = {}
+        for name, node in self.items:
+            texts = set(map(name_of, node.walk()))
+            read = [window for window in self.windows if window.place in texts]
+            inner = (part for window in read for each in window.list_parts() for part in each.walk())
+            found[name] = bool(read), frozenset((texts | set(map(name_of, inner))) & set(self.names))
+        return found
+
+    def _find_errors(self, raw: Answer, shown: list[str], confidence: float) -> dict[str, Any]:
+        with write_once(self._written):
+            return self._errors(raw, shown, confidence)
 
     def _errors(self, raw: Answer, shown: list[str], confidence: float) -> dict[str, Any]:
         """Half-widths; what is computed from k noisy numbers takes bars that miss a k-th as often."""
@@ -185,21 +205,14 @@ class Statement:
         for name, node in self.items:
             if name in shown:
                 continue
-            read = [window for window in self.windows if name_of(placeholder(window.text)) in map(name_of, node.walk())]
-            used = {
-                name_of(part)
-                for each in (node, *(part for window in read for part in window.list_parts()))
-                for part in each.walk()
-                if name_of(part) in self.names
-            }
+            read, used = self._reads[name]
             if name_of(node) not in self.names and any(self.names[text] in raw.in_rows for text in used):
                 found[name] = np.full(len(raw), math.nan)  # a bar in rows says nothing about a computed value
                 continue
             parts = max(1, len(used)) * (len(raw) if read else 1)
             table = raw.error(1 - (1 - confidence) / parts)
             bars = [{column: values[i] for column, values in table.items()} for i in range(len(raw))]
-            with write_once():
-                ends = [evaluate(node, row) for row in self._find_rows(raw, bars)[0]]
+            ends = [evaluate(node, row) for row in self._find_rows(raw, bars)[0]]
             found[name] = np.array([half_width(interval) for interval in ends])
         return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -46,6 +47,11 @@ class ResultWindow:
     partition: tuple[exp.Expression, ...]
     order: tuple[tuple[exp.Expression, bool, bool], ...]
     frame: Frame | None = None
+
+    @cached_property
+    def place(self) -> str:
+        """The text of the column that stands for it in the query."""
+        return name_of(placeholder(self.text))
 
     @property
     def argument(self) -> exp.Expression | None:
@@ -157,7 +163,7 @@ def check_windows(windows: Sequence[ResultWindow], known: set[str]) -> set[str]:
     for window in windows:
         for node in window.list_parts():
             check(node, known)
-    return {name_of(placeholder(window.text)) for window in windows}
+    return {window.place for window in windows}
 
 
 def rehearse_windows(windows: Sequence[ResultWindow], known: Known) -> dict[str, Interval]:
@@ -165,14 +171,14 @@ def rehearse_windows(windows: Sequence[ResultWindow], known: Known) -> dict[str,
     for window in windows:
         for node in window.list_parts():
             rehearse(node, known)
-    return {name_of(placeholder(window.text)): (1.0, 1.0, 1.0) for window in windows}
+    return {window.place: (1.0, 1.0, 1.0) for window in windows}
 
 
 def find_windows(
     windows: Sequence[ResultWindow], rows: Sequence[Known], kept: Sequence[int]
 ) -> list[dict[str, Interval]]:
     """For each row what its windows are, by the text that stands for them; nothing for rows that HAVING left out."""
-    texts = [name_of(placeholder(window.text)) for window in windows]
+    texts = [window.place for window in windows]
     found: list[dict[str, Interval]] = [dict.fromkeys(texts, (None, None, None)) for _ in rows]
     for window, text in zip(windows, texts, strict=True):
         parts: dict[tuple[object, ...], list[int]] = {}
