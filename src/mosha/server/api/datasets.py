@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from mosha.core.errors import LedgerError
@@ -33,6 +34,7 @@ from mosha.server.catalogue.grants import (
     read_tree,
     revoke_grant,
 )
+from mosha.server.catalogue.series import charge_block
 from mosha.server.catalogue.sources import check_source, open_place
 from mosha.server.catalogue.webhooks import announce
 from mosha.server.errors import BadRequest, NotFound
@@ -60,8 +62,7 @@ def list_visible(call: Call) -> Reply:
 
 def read_dataset(call: Call) -> Reply:
     service, name = call.service, call.path["dataset"]
-    row = find_dataset(service.database, name)
-    described = describe_dataset(service.database, row)
+    described = describe_dataset(service.database, row := find_dataset(service.database, name))
     if row["version"] and may(call.principal, "budget.see", Thing(name)):
         described["budget"] = describe_budget(call, row["account"])
         if row["population"]:
@@ -100,8 +101,8 @@ def _look(call: Call, said: Any, kind: str = "table") -> tuple[dict[str, Any], d
 
 
 def look_at_source(call: Call) -> Reply:
-    _, columns = _look(call, call.body["source"])
-    return Reply({"columns": [{"name": name, "type": kind} for name, kind in columns.items()]})
+    columns = _look(call, call.body["source"])[1].items()
+    return Reply({"columns": [{"name": name, "type": kind} for name, kind in columns]})
 
 
 def create_dataset(call: Call) -> Reply:
@@ -122,7 +123,7 @@ def declare(call: Call) -> Reply:
     """A new version of the declaration, in force once a reviewer has signed it."""
     service, name = call.service, call.path["dataset"]
     row = find_changeable(service.database, name)
-    _, columns = _look(call, json.loads(row["source"]), row["kind"])
+    columns = _look(call, json.loads(row["source"]), row["kind"])[1]
     add_version(service.database, name, call.body["declaration"], columns, call.principal.id)
     if not service.settings.two_signatures:
         countersign(service.database, service.ledger, name, call.principal.name)
@@ -148,16 +149,17 @@ def _change(state: str) -> Any:
 
 def lift(call: Call) -> Reply:
     """Say that the failures of this dataset's questions were looked into."""
-    row = find_dataset(call.service.database, call.path["dataset"])
-    lifted = call.service.ledger.account(row["account"]).lift()
-    note = {"dataset": row["name"], "by": call.principal.name, "reason": call.body["reason"], "failures": lifted}
-    call.service.ledger.note("dataset/lifted", note, about=row["account"])
-    return Reply({"failures": lifted})
+    ledger, row = call.service.ledger, find_dataset(call.service.database, call.path["dataset"])
+    lifted = {"failures": ledger.account(row["account"]).lift()}
+    said = {"dataset": row["name"], "by": call.principal.name, "reason": call.body["reason"]}
+    ledger.note("dataset/lifted", said | lifted, about=row["account"])
+    return Reply(lifted)
 
 
 def create_block(call: Call) -> Reply:
     service, name = call.service, call.path["dataset"]
-    add_block(service.database, service.ledger, name, call.body, call.principal.name)
+    book = (service.database, service.ledger, name)
+    add_block(*book, call.body, call.principal.name, opened=partial(charge_block, *book))
     return Reply(describe_dataset(service.database, find_dataset(service.database, name)), 201)
 
 
@@ -174,8 +176,7 @@ def list_of_dataset(call: Call) -> Reply:
     database, ledger, name = call.service.database, call.service.ledger, call.path["dataset"]
     rows, following = call.read_page(read_tree, database, dataset=name)
     described = [describe_grant(row, ledger) for row in [*rows, *grants_below(database, rows)]]
-    is_signed = bool(find_dataset(database, name)["version"])
-    booked = describe_booking(database, ledger, name) if is_signed else None
+    booked = describe_booking(database, ledger, name) if find_dataset(database, name)["version"] else None
     return Reply({"grants": described, "next": following, "booked": booked})
 
 
@@ -196,8 +197,7 @@ def read_grant(call: Call) -> Reply:
 def delegate(call: Call) -> Reply:
     """A grant beneath a grant of mine: for a member of my team, or for an agent of mine."""
     service, above = call.service, find_grant(call.service.database, call.path["grant"])
-    holder = _find_below(call, above["principal"])
-    said = {**call.body, "principal": holder}
+    said = {**call.body, "principal": _find_below(call, above["principal"])}
     row = make_grant(service.database, service.ledger, above["dataset"], said, call.principal.name, parent=above)
     return Reply(describe_grant(row, service.ledger), 201)
 
@@ -216,9 +216,9 @@ def _find_below(call: Call, team: str) -> str:
 
 
 def revoke(call: Call) -> Reply:
-    service, row = call.service, find_grant(call.service.database, call.path["grant"])
-    reason = call.query.get("reason", "")
-    revoke_grant(service.database, service.ledger, row, author=call.principal.name, reason=reason)
+    service, author, reason = call.service, call.principal.name, call.query.get("reason", "")
+    row = find_grant(service.database, call.path["grant"])
+    revoke_grant(service.database, service.ledger, row, author=author, reason=reason)
     return Reply(describe_grant(find_grant(service.database, row["id"]), service.ledger))
 
 

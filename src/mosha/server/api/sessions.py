@@ -25,6 +25,7 @@ from mosha.server.people.principals import (
     owners_of,
     take_role,
 )
+from mosha.server.store.database import Row
 
 __all__ = ["OPERATIONS"]
 
@@ -173,18 +174,21 @@ def invite(call: Call) -> Reply:
     row = find_principal(call.service.database, call.path["principal"])
     if row["kind"] != "person":
         raise BadRequest("server.field_wrong", parameter="principal", expected="person")
-    if not call.principal.has("administrator", None) and _is_established(call, row["id"]):
+    if not call.principal.has("administrator", None) and _is_established(call, row):
         raise NotFound("server.not_found")
     seconds = call.body.get("minutes", call.service.settings.link_minutes) * 60
     made = issue(call.service.database, row["id"], "link", seconds=seconds)
     return Reply({"link": f"/enter?link={made.secret}", "expires": as_text(made.expires)}, 201)
 
 
-def _is_established(call: Call, principal: str) -> bool:
-    """Whether somebody has signed in before or is more than an analyst: only an administrator invites them."""
-    roles = call.service.database.rows("SELECT role FROM roles WHERE principal = ?", principal)
-    signed_in = call.service.database.row("SELECT 1 AS found FROM credentials WHERE principal = ?", principal)
-    return signed_in is not None or any(found["role"] != "analyst" for found in roles)
+def _is_established(call: Call, row: Row) -> bool:
+    """Whether somebody has ever been in, has a link, or is more than an analyst: only an administrator invites them.
+
+    What they signed in with may be gone: a session that ended leaves nothing, and their answers are theirs.
+    """
+    roles = call.service.database.rows("SELECT role FROM roles WHERE principal = ?", row["id"])
+    invited = call.service.database.row("SELECT 1 AS found FROM credentials WHERE principal = ?", row["id"])
+    return bool(row["entered"] or invited) or any(found["role"] != "analyst" for found in roles)
 
 
 def change_principal(call: Call) -> Reply:

@@ -12,7 +12,7 @@ from typing import Any
 from mosha.ledger import Ledger
 from mosha.server.asking.requests import DAY, find_request, shown_state
 from mosha.server.catalogue.datasets import find_dataset
-from mosha.server.catalogue.grants import find_grant
+from mosha.server.catalogue.grants import find_grant, has_other_blocks
 from mosha.server.clock import now
 from mosha.server.errors import Conflict
 from mosha.server.people.permissions import Principal
@@ -30,7 +30,8 @@ def decide(
         raise Conflict("server.wrong_state", state=shown_state(row))
     dataset, grant = find_dataset(database, row["dataset"]), find_grant(database, row["grant_id"])
     approved = verdict == "approve"
-    if approved and (dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open"):
+    changed = dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open"
+    if approved and (changed or has_other_blocks(database, row)):
         raise Conflict("server.approval_stale")
     bound = {"fingerprint": row["fingerprint"], "price": json.loads(row["price"]), "version": row["version"]}
     bound |= {"grant": row["grant_id"]}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -38,6 +38,7 @@ __all__ = [
     "find_grants_above",
     "grants_below",
     "grants_of",
+    "has_other_blocks",
     "is_beneath",
     "make_grant",
     "paying_accounts",
@@ -240,6 +241,17 @@ def paying_accounts(database: Database, ledger: Ledger, grant: Row, block: str |
     return [*own, *(ledger.account(row["account"]) for row in rows)]
 
 
+def has_other_blocks(database: Database, request: Row) -> bool:
+    """Whether a question about all of the data would read a block that was opened after it was asked.
+
+    Its rows would be read, and the block's account would not pay for them.
+    """
+    if request["block"] is not None:
+        return False
+    rows = database.rows("SELECT account FROM blocks WHERE dataset = ?", request["dataset"])
+    return not {row["account"] for row in rows} <= set(json.loads(request["accounts"]))
+
+
 def _day_of(account: LedgerAccount, limits: Mapping[str, Any]) -> LedgerAccount:
     """The account of today (UTC), which is over at midnight."""
     today = datetime.now(UTC).date()
@@ -249,8 +261,19 @@ def _day_of(account: LedgerAccount, limits: Mapping[str, Any]) -> LedgerAccount:
     return account.grant(today.isoformat(), expires=expires, **limits)
 
 
-def add_block(database: Database, ledger: Ledger, dataset: str, said: Mapping[str, Any], author: str) -> None:
-    """Open the account of a part of the data, such as a year: rows whose column lies in a public range."""
+def add_block(
+    database: Database,
+    ledger: Ledger,
+    dataset: str,
+    said: Mapping[str, Any],
+    author: str,
+    *,
+    opened: Callable[[LedgerAccount], None],
+) -> None:
+    """Open the account of a part of the data, such as a year: rows whose column lies in a public range.
+
+    Before the block is there, `opened` is done with its account, such as paying for what will read it anyway.
+    """
     row = find_dataset(database, dataset)
     if row["state"] != "open":
         raise Conflict("server.dataset_closed", state=row["state"])
@@ -258,6 +281,7 @@ def add_block(database: Database, ledger: Ledger, dataset: str, said: Mapping[st
     _check_range(kept, said["condition"])
     limits = {part: said[part] for part in LIMITS if said.get(part) is not None}
     account = ledger.account(row["account"]).block(said["name"], **limits)
+    opened(account)
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM blocks WHERE dataset = ? AND name = ?", dataset, said["name"]):
             raise Conflict("server.exists", parameter="name", name=said["name"])

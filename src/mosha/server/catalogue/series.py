@@ -17,7 +17,7 @@ from typing import Any
 
 from mosha.core.errors import StateRefused
 from mosha.core.language import phrase
-from mosha.ledger import Ledger
+from mosha.ledger import Ledger, LedgerAccount
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import describe_declaration
 from mosha.server.catalogue.grants import check_room
@@ -26,6 +26,7 @@ from mosha.server.errors import BadRequest, Conflict, StoreUnavailable
 from mosha.server.store.database import Database, Row
 
 __all__ = [
+    "charge_block",
     "create_series",
     "describe_series",
     "feed_series",
@@ -54,7 +55,7 @@ def create_series(
     if database.row("SELECT 1 AS found FROM schedules WHERE name = ?", said["name"]):
         raise Conflict("server.exists", parameter="name", name=said["name"])
     content = {part: value for part, value in said.items() if part not in ("name", "dataset")}
-    content["version"] = dataset["version"]
+    content |= {"version": dataset["version"], "accounts": _paying(database, dataset)}
     row = {"name": said["name"], "dataset": said["dataset"], "content": json.dumps(content)}
     if not overbooks:
         shares = ledger.account(dataset["account"]).quote(_stream(database, ledger, row)).shares
@@ -93,9 +94,8 @@ def _stream(database: Database, ledger: Ledger, row: Mapping[str, Any]) -> Any:
 def _serve(database: Database, ledger: Ledger, folder: Path, row: Mapping[str, Any]) -> Any:
     from mosha import streams  # noqa: PLC0415
 
-    account = ledger.account(find_dataset(database, row["dataset"])["account"])
-    blocks = database.rows("SELECT account FROM blocks WHERE dataset = ?", row["dataset"])
-    payer = ledger.together([account, *(ledger.account(block["account"]) for block in blocks)])
+    accounts = json.loads(row["content"]).get("accounts") or _paying(database, find_dataset(database, row["dataset"]))
+    payer = ledger.together([ledger.account(account) for account in accounts])
     folder.mkdir(exist_ok=True, parents=True, mode=0o700)
     stream, end = _stream(database, ledger, row), time.monotonic() + PATIENCE
     while True:
@@ -107,6 +107,29 @@ def _serve(database: Database, ledger: Ledger, folder: Path, row: Mapping[str, A
             if time.monotonic() > end:
                 raise StoreUnavailable("server.store_unavailable") from None
             time.sleep(0.05)  # another process of this machine feeds it just now
+
+
+def _paying(database: Database, dataset: Row) -> list[str]:
+    """The accounts of a dataset and of all its blocks: a series reads the rows of each."""
+    blocks = database.rows("SELECT account FROM blocks WHERE dataset = ? ORDER BY created", dataset["name"])
+    return [dataset["account"], *(block["account"] for block in blocks)]
+
+
+def charge_block(database: Database, ledger: Ledger, dataset: str, block: LedgerAccount) -> None:
+    """Let a new block pay for each series that has steps to come, whole, as the other blocks did when it began.
+
+    The dataset above it pays once more, for nothing is paid by a block alone; where that is too much, no block is
+    opened. So no step finds later that it has to be paid for again.
+    """
+    for row in database.rows("SELECT * FROM schedules WHERE dataset = ?", dataset):
+        content = json.loads(row["content"])
+        taken = database.row("SELECT COUNT(*) AS many FROM points WHERE schedule = ?", row["id"]) or {"many": 0}
+        if taken["many"] >= content["horizon"]:
+            continue
+        if "accounts" not in content:  # of a server that did not write them down
+            content["accounts"] = _paying(database, find_dataset(database, dataset))
+            database.run("UPDATE schedules SET content = ? WHERE id = ?", json.dumps(content), row["id"])
+        block.open(_stream(database, ledger, row), key=f"series {row['name']}")
 
 
 def find_series(database: Database, name: str) -> Row:

@@ -56,6 +56,10 @@ def issue(
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         *(name, principal, kind, _hash(secret), stored, label, now(), expires, csrf),
     )
+    if (
+        kind != "link"
+    ):  # whoever has had a token or a session is somebody: no new link of a curator's makes another them
+        database.run("UPDATE principals SET entered = ? WHERE id = ? AND entered IS NULL", now(), principal)
     return Credential(name, f"mosha_{name}_{secret}", expires, csrf)
 
 

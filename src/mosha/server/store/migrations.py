@@ -140,7 +140,13 @@ CREATE INDEX requests_visible ON requests (person, visible);
 CREATE INDEX requests_queue ON requests (state, person, created)
 """
 
-_VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH)
+_FIFTH = """
+ALTER TABLE principals ADD COLUMN entered BIGINT;
+UPDATE principals SET entered = created WHERE id IN (SELECT principal FROM credentials WHERE kind <> 'link')
+    OR id IN (SELECT principal FROM identities) OR id IN (SELECT person FROM requests)
+"""
+
+_VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 VERSION = len(_VERSIONS)
 _LOCK = 0x6D6F73  # under which PostgreSQL lets one process migrate at a time
 

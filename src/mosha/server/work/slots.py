@@ -17,9 +17,9 @@ from mosha.ledger import Ledger
 from mosha.server.asking.requests import expire_requests, ledger_key
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import plain_declaration
-from mosha.server.catalogue.grants import find_grant
+from mosha.server.catalogue.grants import find_grant, has_other_blocks
 from mosha.server.catalogue.sources import open_place
-from mosha.server.catalogue.webhooks import announce, deliver_due
+from mosha.server.catalogue.webhooks import announce, deliver_due, is_wanted
 from mosha.server.clock import now
 from mosha.server.errors import ServerError, StoreUnavailable, TooMany
 from mosha.server.settings import Settings
@@ -190,7 +190,7 @@ class Slots:
         """Write an end down; whoever wants to know of it is told when it can be seen."""
         if finish(self._database, row, self.holder, outcome, result, visible):
             announce(self._database, "request.ended", due=visible, request=row["id"], dataset=row["dataset"])
-            if outcome != "refused" and self._passes_low_mark(row):
+            if outcome != "refused" and is_wanted(self._database, "budget.low") and self._passes_low_mark(row):
                 announce(self._database, "budget.low", due=visible, dataset=row["dataset"])
 
     def _passes_low_mark(self, row: Row) -> bool:
@@ -203,7 +203,7 @@ class Slots:
         return bool(spent - row["cost"] < mark <= spent)
 
     def _end_of(self, worker: WorkerProcess, row: Row, job: dict[str, Any], begun: float) -> tuple[str, dict[str, Any]]:
-        if row["attempts"] == 1 and self._is_stale(row):
+        if (row["attempts"] == 1 or not self._is_paid(job)) and self._is_stale(row):
             return "refused", {"problem": {"code": "server.approval_stale"}}
         try:
             said = worker.do(job | {"op": "ask"}, until=begun + job["kill"])
@@ -270,9 +270,11 @@ class Slots:
         return payer.holds(job["key"])
 
     def _is_stale(self, row: Row) -> bool:
-        """Whether the dataset or the grant is not what was asked about; it was not paid for as yet."""
+        """Whether the dataset, its blocks or the grant are not what was asked about; it was not paid for as yet."""
         dataset, grant = find_dataset(self._database, row["dataset"]), find_grant(self._database, row["grant_id"])
-        return bool(dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open")
+        if dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open":
+            return True
+        return has_other_blocks(self._database, row)
 
     def _job(self, row: Row, dataset: Row) -> dict[str, Any]:
         """What the worker is told. The engine stops before its process is killed, and both before the deadline."""
