@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mosha.server import app
+from mosha.server.api.mcp import find_wait
 from mosha.server.people.credentials import find_by_secret, issue, revoke, use_link
 from mosha.server.people.principals import create_principal, find_principal, give_role
 from mosha.server.store.database import open_database
@@ -153,7 +154,6 @@ def test_no_block_is_opened_where_a_series_cannot_be_paid_for_there(place: Any) 
 def test_agents_of_one_person_hold_only_so_many_waiting_calls(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each held a connection for a minute, and a server has a bounded number of them for all."""
     looks: list[Any] = []
-    find_wait = app.find_wait
     monkeypatch.setattr(app, "find_wait", lambda *parts: looks.append(parts) or find_wait(*parts))
     headers = {"Authorization": f"Bearer {place.tokens['li']}"}
 
