@@ -140,6 +140,8 @@ class Rotating(nn.Module):
         self.query, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
         self.key, self.value = (nn.Linear(width, shared * each, bias=False) for _ in range(2))
         angles = torch.outer(torch.arange(length), 10_000 ** -(torch.arange(0, each, 2) / each)).repeat(1, 2)
+        self.cosines: Any
+        self.sines: Any
         self.register_buffer("cosines", angles.cos())
         self.register_buffer("sines", angles.sin())
 

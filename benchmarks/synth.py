@@ -204,7 +204,7 @@ def buy_tree(coded: Coded, exact: list[np.ndarray], truth: list[np.ndarray], eps
     for part, most in itertools.product((0.1, 0.25, 0.5), (2, 3, 4, 6)):
         single = buy_columns(exact, rows, epsilon, 1 - part)
         groups = [group_cells(table * rows, most, ordered=False) for table in exact]
-        merged = [np.bincount(numbers, table) for numbers, table in zip(groups, single, strict=True)]
+        merged = [np.bincount(numbers, table).astype(np.float64) for numbers, table in zip(groups, single, strict=True)]
         steps = {}
         for a, b in edges:
             shape = (len(merged[a]), len(merged[b]))

@@ -281,10 +281,12 @@ class Converted(Rule):
         >>> from mosha.accounting.rules import rule_for
         >>> rule = rule_for(epsilon=1, delta=1e-6, rule="zero-concentrated")
         >>> [round(rule.left_as(Price.of(rule.rho * part)).epsilon, 3) for part in (0, 0.5, 1)]
-        [1.0, 0.694, 0.0]
+        [1.0, 0.691, 0.0]
         """
         if self.epsilon is None:
             return None
+        if not spent.amount and not spent.delta:
+            return Approx(self.epsilon, self.delta)  # as it was promised, and not a last digit less
         left = self.amount_left(spent, "")
         return Approx(min(self._epsilon(left, self._conversion_delta), self.epsilon) if left else 0.0, self.delta)
 
@@ -294,7 +296,7 @@ class Converted(Rule):
         >>> from mosha.accounting.rules import rule_for
         >>> rule = rule_for(rho=0.5)
         >>> round(rule.pure_left(0.5), 3)
-        1.123
+        1.044
         """
         low, high = 0.0, 1.0
         while high < LARGEST_PURE and self._cost(Pure(high)).amount <= left:
