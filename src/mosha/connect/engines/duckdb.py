@@ -34,14 +34,8 @@ from mosha.connect.engines.duckdb_fields import (
 )
 from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_state
 from mosha.connect.engines.duckdb_plans import (
-    OutOfMemory,
-    Plans,
-    hide_errors,
-    in_slices,
-    make_config,
-    read_silently,
-    slices_for,
-)
+    OutOfMemory, Plans, hide_errors, in_slices, make_config, read_silently, slices_for,
+)  # fmt: skip
 from mosha.connect.engines.labels import to_array
 from mosha.connect.engines.local_source import (
     LocalSource,

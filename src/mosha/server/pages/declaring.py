@@ -77,11 +77,11 @@ def _read_fields(visit: Visit) -> Data:
                 raise BadRequest("server.field_wrong", parameter=f"{at}.high", expected=expected)
         if values:
             is_number = column["type"] == "integer"
-            column["keys"] = [_whole(value, f"{at}.keys") for value in values] if is_number else values
+            column["keys"] = [_read_whole_number(value, f"{at}.keys") for value in values] if is_number else values
         if origin := _at(visit.all_of("origin"), place):
             column["origin"] = origin
         columns[name] = column
-    most = visit.whole("at_most")
+    most = visit.read_whole_number("at_most")
     unit: Data = {"person": visit.read_field("unit")} | ({} if most is None else {"at_most": most})
     return {"unit": unit, "columns": columns}
 
@@ -91,7 +91,7 @@ def _number(said: str, place: str) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def _whole(said: str, place: str) -> int:
+def _read_whole_number(said: str, place: str) -> int:
     value = _number(said, place)
     if not isinstance(value, int):
         raise BadRequest("server.field_wrong", parameter=place, expected=phrase("server.kind_integer"))
@@ -127,12 +127,12 @@ def register_graph(visit: Visit) -> Response:
     source: Data = {"path": visit.read_field("path").strip() or " "}
     unit: Data = {"node": True} if node else {"edge": True}
     declaration: Data = {"unit": unit}
-    if node and (most := visit.whole("max_degree")) is not None:
+    if node and (most := visit.read_whole_number("max_degree")) is not None:
         unit["max_degree"] = most
     if node and visit.read_field("vertices_file").strip():
         source["vertices"] = visit.read_field("vertices_file").strip()
     if not node:
-        declaration["vertices"] = visit.whole("vertices") or 0
+        declaration["vertices"] = visit.read_whole_number("vertices") or 0
     body: Data = {
         "name": visit.read_field("name").strip(),
         "kind": "graph",

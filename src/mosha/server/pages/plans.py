@@ -71,7 +71,7 @@ def _show(visit: Visit, what: str, plan: Data, price: Data, refused: Data | None
         for part in ("epsilon", "delta"):
             visit.number(part)
         for part in ("number", "rows"):
-            visit.whole(part)
+            visit.read_whole_number(part)
         preview = visit.do("preview", body={"dataset": name, "plan": plan, "price": price} | paid)
     except (MoshaError, BadRequest) as error:
         problem = problem or visit.problem(error)

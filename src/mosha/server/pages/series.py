@@ -41,7 +41,7 @@ def create(visit: Visit) -> Response:
         part: visit.read_field(part).strip() for part in ("name", "title", "column") if visit.read_field(part).strip()
     }
     body |= {"dataset": visit.path["dataset"], "measure": visit.read_field("measure", "count")}
-    body |= {"horizon": visit.whole("horizon") or 0, "epsilon": visit.number("epsilon") or 0.0}
+    body |= {"horizon": visit.read_whole_number("horizon") or 0, "epsilon": visit.number("epsilon") or 0.0}
     body["shows"] = "running" if visit.read_field("shows") == "running" else "instant"
     try:
         made = visit.do("createSeries", body=body)

@@ -143,7 +143,7 @@ class Visit:
         said = self.read_field(name)
         return read_number(said, name) if said.strip() else None
 
-    def whole(self, name: str) -> int | None:
+    def read_whole_number(self, name: str) -> int | None:
         """A whole number that was typed; None where the field is empty. Nothing is rounded that somebody pays for."""
         value = self.number(name)
         if value is not None and not value.is_integer():

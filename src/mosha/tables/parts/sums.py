@@ -27,15 +27,8 @@ from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons,
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounds import (
-    Limits,
-    Norm,
-    bound_question,
-    bounded_note,
-    by_own_norm,
-    fix_counts,
-    limits_of,
-    name_bound,
-)
+    Limits, Norm, bound_question, bounded_note, by_own_norm, fix_counts, limits_of, name_bound,
+)  # fmt: skip
 from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy, noise_multiplier, pure_epsilon
 

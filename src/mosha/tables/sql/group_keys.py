@@ -46,6 +46,7 @@ __all__ = [
     "divide_means",
     "find_public",
     "list_columns",
+    "list_distinct",
     "read_keys",
     "read_marks",
     "split_sets",
@@ -280,3 +281,10 @@ def _add_bars(
     if len(cells) == 1 or not noise_alone:
         return float(summed.sum())
     return float(min(summed.sum(), math.sqrt(2 * math.log(4 / (1 - level)) * float(np.sum(wide**2)))))
+
+
+def list_distinct(select: exp.Select, items: list[tuple[str, exp.Expression]]) -> list[exp.Expr]:
+    """What SELECT DISTINCT groups by where it shows no aggregate: everything that it shows."""
+    if not select.args.get("distinct") or any(is_aggregate(part) for _, node in items for part in node.walk()):
+        return []
+    return [node.copy() for _, node in items]

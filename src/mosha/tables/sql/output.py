@@ -19,7 +19,8 @@ from mosha.tables.functions.result_functions import FUNCTIONS, Handler, list_cho
 from mosha.tables.sql.scalar import MOST_POWER, Refused, constant, decimal_of, name_of
 
 __all__ = [
-    "TYPICAL", "Interval", "add_numbers", "check", "count_limit", "evaluate", "find_position", "half_width", "rehearse",
+    "TYPICAL", "Interval", "add_numbers", "check", "count_limit", "evaluate", "find_output", "find_position",
+    "half_width", "rehearse",
 ]  # fmt: skip
 
 Interval = tuple[Any, Any, Any]
@@ -332,6 +333,13 @@ def find_position(node: exp.Expression, items: list[tuple[str, exp.Expression]])
             raise InvalidParameter("tables.sql_column_number", number=str(node.this))
         return items[place - 1][1]
     return node
+
+
+def find_output(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
+    """What ORDER BY names: first a column of the answer, by its place or its name, then any other."""
+    if isinstance(node, exp.Column) and not node.table:
+        return dict(items).get(node.name, node)
+    return find_position(node, items)
 
 
 def count_limit(select: exp.Query, part: str = "limit") -> int | None:

@@ -29,6 +29,7 @@ from mosha.tables.sql.group_keys import (
     divide_means,
     find_public,
     list_columns,
+    list_distinct,
     read_keys,
     read_marks,
     split_sets,
@@ -41,7 +42,7 @@ from mosha.tables.sql.output import (
     check,
     count_limit,
     evaluate,
-    find_position,
+    find_output,
     half_width,
     rehearse,
 )
@@ -294,7 +295,7 @@ def read_statement(
         divide_means(select)
     windows = take_windows(open_aliases(select, scope.find)) if select.find(exp.Window) else []
     items = _items(select)
-    by = by or _list_distinct(select, items)
+    by = by or list_distinct(select, items)
     groups = read_keys(by, items, scope)
     called = dict(zip(map(name_of, by), groups, strict=False))
     named: dict[str, Aggregate] = {}
@@ -326,7 +327,7 @@ def read_statement(
     grouped = table.group_by(keys=public, **computed) if computed else table
     order, having, qualify = (select.args.get(part) for part in ("order", "having", "qualify"))
     ordered = tuple(
-        (_output(o.this, items), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
+        (find_output(o.this, items), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
         for o in (order.expressions if order else ())
     )
     texts = {text for text, _ in groups.values()} | set(names)
@@ -356,13 +357,6 @@ def read_statement(
     )
     check_statement.rehearse({name: type_of(expression, scope.schema) for name, expression in computed.items()})
     return check_statement
-
-
-def _list_distinct(select: exp.Select, items: list[tuple[str, exp.Expression]]) -> list[exp.Expr]:
-    """What SELECT DISTINCT groups by where it shows no aggregate: everything that it shows."""
-    if not select.args.get("distinct") or any(is_aggregate(part) for _, node in items for part in node.walk()):
-        return []
-    return [node.copy() for _, node in items]
 
 
 def _count_groups(groups: Mapping[str, object], public: object) -> dict[str, Aggregate]:
@@ -401,10 +395,3 @@ def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
             raise InvalidParameter("tables.sql_same_name", column=name)
         items.append((name, inner))
     return items
-
-
-def _output(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
-    """What ORDER BY names: first a column of the answer, by its place or its name, then any other."""
-    if isinstance(node, exp.Column) and not node.table:
-        return dict(items).get(node.name, node)
-    return find_position(node, items)
