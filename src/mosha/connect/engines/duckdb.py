@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 import threading
@@ -34,8 +33,14 @@ from mosha.connect.engines.duckdb_fields import (
 )
 from mosha.connect.engines.duckdb_frames import cast_to_text, check_frame, object_columns, settle_frame, tell_state
 from mosha.connect.engines.duckdb_plans import (
-    OutOfMemory, Plans, hide_errors, in_slices, make_config, read_silently, slices_for,
-)  # fmt: skip
+    OutOfMemory,
+    Plans,
+    hide_errors,
+    in_slices,
+    make_config,
+    read_silently,
+    slices_for,
+)
 from mosha.connect.engines.labels import to_array
 from mosha.connect.engines.local_source import (
     LocalSource,
@@ -85,7 +90,7 @@ class DuckDB(Engine):
         # The statistics of a Parquet file leave NaN out, and the optimiser would drop the guards that catch it: one
         # person's NaN could then make a question fail.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-        with contextlib.suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets: none to silence
+        with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets: none to silence
             self._connection.execute("SET enable_progress_bar = false")
         # Barriers between layers keep to one thread where rows must stay in order, which no question asks for.
         self._connection.execute("SET preserve_insertion_order = false")
@@ -359,10 +364,7 @@ class DuckDB(Engine):
         return self._run_alone(lambda: read_silently(lambda: self._plans.run(statement), statement))
 
     def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
-        """The columns of an answer in batches, for the compiled kernels, which work in one thread.
-
-        A second thread of the engine would only wait for the first to hand over what it has read.
-        """
+        """The columns of an answer in batches, for the compiled kernels, which work in one thread: a second waits."""
         with self._lock:
             [(threads,)] = self._connection.execute("SELECT current_setting('threads')").fetchall()
             self._connection.execute("SET threads = 1")

@@ -27,8 +27,15 @@ from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons,
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounds import (
-    Limits, Norm, bound_question, bounded_note, by_own_norm, fix_counts, limits_of, name_bound,
-)  # fmt: skip
+    Limits,
+    Norm,
+    bound_question,
+    bounded_note,
+    by_own_norm,
+    fix_counts,
+    limits_of,
+    name_bound,
+)
 from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy, noise_multiplier, pure_epsilon
 
@@ -309,7 +316,8 @@ class Sums:
         channels = asked.read_channels(noisy)
         for name in self.estimated:
             aggregate = asked.aggregates[name]
-            if isinstance(aggregate, Sum) and (aggregate.measured.between[0] < 0 or not _is_own(asked, aggregate)):
+            own = set(aggregate.channels()) <= set(asked.values)  # whose parts are scaled down, and not moved
+            if isinstance(aggregate, Sum) and (aggregate.measured.between[0] < 0 or not own):
                 continue
             numbers, widths = aggregate.answer(channels), aggregate.error(channels, 2 * CERTAIN - 1)
             said, whole = {"name": name, "confidence": f"{CERTAIN:.0%}"}, not isinstance(aggregate, Sum)
@@ -365,11 +373,6 @@ def is_shared(frame: Frame, aggregates: Mapping[str, Additive], moved: Mapping[s
     few = 4 if limits.twice and not limits.by_person and not frame.split else 2
     plain = not list_unknown(aggregates) and all(isinstance(each, Count | Sum) for each in aggregates.values())
     return plain and len(moved) >= few and are_exclusive(list(moved.values()))
-
-
-def _is_own(asked: Sums, aggregate: Sum) -> bool:
-    """Whether a sum has a channel of its own, whose parts are scaled down and not moved."""
-    return set(aggregate.channels()) <= set(asked.values)
 
 
 def _counts_people(values: Mapping[str, Value]) -> bool:
