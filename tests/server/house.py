@@ -79,11 +79,10 @@ def opened(folder: Path, **options: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def run_app(app: Any) -> Iterator[str]:
+def run_app(app: Any, **options: Any) -> Iterator[str]:
     """A real server in a thread, at a free port."""
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_level="critical", lifespan="on", http=PatientProtocol, ws="none")
-    )
+    chosen = {"port": 0, "log_level": "critical", "lifespan": "on", "http": PatientProtocol, "ws": "none"} | options
+    server = uvicorn.Server(uvicorn.Config(app, **chosen))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

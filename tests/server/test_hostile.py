@@ -1,9 +1,11 @@
 """Hostile input: a typed refusal within limits, and nothing is spent."""
 
 import json
+import select
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from mosha.server import patience
 from mosha.server.asking.requests import request_id
 from mosha.server.people.credentials import find_by_secret
-from tests.server.house import opened
+from tests.server.house import opened, run_app
 
 TERMS = " AND ".join(["days>1"] * 3000)
 CUBE = "SELECT days, age, patient_id, COUNT(*) n FROM visits GROUP BY days, age, patient_id"
@@ -139,6 +141,68 @@ def test_a_body_that_comes_byte_by_byte_is_refused_in_time(house: Any, monkeypat
         told = line.recv(65_536)
     assert told.startswith(b"HTTP/1.1 408 ")
     assert b"server.body_too_slow" in told
+
+
+@contextmanager
+def _asking(port: int, times: int) -> Iterator[socket.socket]:
+    """Somebody with little room who asks for a page so often, without having read one."""
+    with socket.socket() as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+        line.settimeout(120)
+        line.connect(("127.0.0.1", port))
+        line.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * times)
+        yield line
+
+
+def test_a_client_that_does_not_read_its_answers_holds_no_connection(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More was asked for than the system keeps for a reader: all of it is dropped."""
+    monkeypatch.setattr(patience, "READ", 0.5)
+    with _asking(house.client.base_url.port, 40) as line:
+        ended = select.poll()
+        ended.register(line, select.POLLERR | select.POLLHUP)
+        assert ended.poll(120_000)
+    assert house.client.get("/healthz").status_code == 200
+
+
+def test_a_client_that_reads_slowly_gets_all_of_its_answers(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "READ", 1.5)
+    monkeypatch.setattr(patience, "RATE", 1)
+    wanted, found = 10 * len(house.client.get("/openapi.json").content), 0
+    with _asking(house.client.base_url.port, 10) as line:
+        while found < wanted:
+            time.sleep(0.015)
+            piece = line.recv(65_536)
+            assert piece
+            found += len(piece)
+
+
+def test_nobody_takes_the_connections_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One address has its share of them, unless a proxy or this machine stands for many."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    def count_answered(**options: Any) -> int:
+        with run_app(app, **({"lifespan": "off"} | options)) as address, ExitStack() as stack:
+            port = int(address.rpartition(":")[2])
+            lines = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120)) for _ in range(5)]
+            answered = 0
+            for line in lines:
+                with suppress(ConnectionError):
+                    line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    answered += bool(line.recv(1000))
+            return answered
+
+    monkeypatch.setattr(patience, "SHARE", 3)
+    assert count_answered(proxy_headers=False) == 5
+    monkeypatch.setattr(patience, "is_near", lambda _: False)
+    assert count_answered(proxy_headers=True) == 5
+    assert count_answered(proxy_headers=False) == 3
+    monkeypatch.setattr(patience, "MOST", 2)
+    assert count_answered(proxy_headers=True) == 2
 
 
 def test_a_session_must_come_from_our_own_pages(house: Any) -> None:

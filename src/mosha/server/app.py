@@ -141,8 +141,10 @@ def _plain_routes(service: Service) -> list[Route]:
         parts = await run_in_threadpool(look)
         return JSONResponse({"ready": all(parts.values())} | parts, 200 if all(parts.values()) else 503)
 
+    described = JSONResponse(describe_api()).body  # said to everybody, and written once
+
     async def openapi(_: Request) -> Response:
-        return JSONResponse(describe_api())
+        return Response(described, media_type="application/json")
 
     async def metrics(request: Request) -> Response:
         language = language_of(request, service)

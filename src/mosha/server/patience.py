@@ -1,29 +1,46 @@
-"""How long the server waits for somebody who sends slowly: a place among its connections is not held for nothing.
+"""How long the server waits for those who send or read slowly: a place among its connections is not held for nothing.
 
 A request line with its headers is there `HEAD` seconds after the connection, or after its first byte where others went
-before; a body is there `BODY` seconds after its headers. What goes on for longer is closed, or refused with 408.
+before; a body is there `BODY` seconds after its headers; of an answer that waits to be read `RATE` bytes go each
+second. What goes on for longer is closed, or refused with 408.
+
+Of one address `SHARE` connections are open at a time, where nobody stands between: a proxy bounds its own visitors.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ipaddress
+import socket
+import struct
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["BODY", "HEAD", "PatientProtocol"]
+__all__ = ["BODY", "HEAD", "MOST", "RATE", "READ", "SHARE", "PatientProtocol", "is_near"]
 
 HEAD = 15.0  # seconds for a request line and its headers
 BODY = 30.0  # seconds for a body
+READ = 15.0  # seconds between two looks at an answer that waits to be read
+RATE = 16_384  # bytes of it that are read a second, at least
+SHARE = 100  # connections of one address
+MOST = 700  # connections in all: more of them would leave no files for the book
+ROOM = 131_072  # bytes that the system takes off an answer before they are read: what is taken later was read before
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, for those who say in time what they want."""
+    """HTTP/1.1 as uvicorn speaks it, for those who say in time what they want, and take it."""
 
     _watch: asyncio.TimerHandle | None = None
+    _taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._set_option(socket.SO_SNDBUF, ROOM)
+        transport.set_write_buffer_limits(high=1, low=0)  # writing pauses while anything is left, until nothing is
         self._begin()
+        if self._is_one_too_many():
+            self._drop()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -32,9 +49,27 @@ class PatientProtocol(H11Protocol):
         elif self._watch is None:
             self._begin()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look_again()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_looking()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
+        self._stop_looking()
         super().connection_lost(exc)
+
+    def _is_one_too_many(self) -> bool:
+        """Whether this connection is one more than its address may have, or than there may be in all."""
+        if len(self.connections) > MOST:
+            return True
+        if self.client is None or self.config.proxy_headers or is_near(self.client[0]):
+            return False
+        mine = sum(one.client is not None and one.client[0] == self.client[0] for one in self.connections)
+        return mine > SHARE
 
     def _is_answering(self) -> bool:
         """Whether the head of a request is there whose answer is not."""
@@ -53,3 +88,41 @@ class PatientProtocol(H11Protocol):
         self._watch = None
         if not self._is_answering() and not self.transport.is_closing():
             self.transport.close()
+
+    def _look_again(self) -> None:
+        self._taking = self.loop.call_later(READ, self._look, self.transport.get_write_buffer_size())
+
+    def _stop_looking(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
+
+    def _look(self, before: int) -> None:
+        """Drop a reader of whose answer too much is left; while anything is left, nothing more is written."""
+        if self.transport.get_write_buffer_size() > before - READ * RATE:
+            self._drop()
+        else:
+            self._look_again()
+
+    def _drop(self) -> None:
+        """Forget a connection with all that was not read, here and in the system."""
+        self._set_option(socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
+
+    def _set_option(self, option: int, value: int | bytes) -> None:
+        line = self.transport.get_extra_info("socket")
+        if line is not None:
+            with contextlib.suppress(OSError):
+                line.setsockopt(socket.SOL_SOCKET, option, value)
+
+
+def is_near(host: str) -> bool:
+    """Whether somebody comes from this machine, where many people or a proxy have one address.
+
+    >>> is_near("127.0.0.1"), is_near("192.0.2.7"), is_near("testclient")
+    (True, False, False)
+    """
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
