@@ -81,7 +81,13 @@ def opened(folder: Path, **options: Any) -> Iterator[Any]:
 @contextmanager
 def run_app(app: Any, **options: Any) -> Iterator[str]:
     """A real server in a thread, at a free port."""
-    chosen = {"port": 0, "log_level": "critical", "lifespan": "on", "http": PatientProtocol, "ws": "none"} | options
+    chosen: dict[str, Any] = {
+        "port": 0,
+        "log_level": "critical",
+        "lifespan": "on",
+        "http": PatientProtocol,
+        "ws": "none",
+    } | options
     server = uvicorn.Server(uvicorn.Config(app, **chosen))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -21,8 +21,10 @@ from mosha.core.errors import Interrupted, MoshaError, SourceUnavailable
 from mosha.core.language import say
 from mosha.local.collect.tickets import Tickets
 from mosha.mechanisms import Count, laplace
+from mosha.server import clock
 from mosha.server.api.schemas import check, text
 from mosha.server.api.table import OPERATIONS
+from mosha.server.catalogue import heads
 from mosha.server.catalogue.grants import make_grant
 from mosha.server.catalogue.publications import MOST_OPEN
 from mosha.server.clock import now
@@ -154,6 +156,26 @@ def test_the_public_registry_names_nobody_and_not_what_is_spent(place: Any) -> N
     assert "privacy_unit" in told
     for secret in ("visits/li", "zhang", "spent so far", "helper"):
         assert secret not in told
+
+
+def test_everybody_sees_the_book_as_it_was_when_the_minute_began_and_it_is_read_once(
+    place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody watches row by row how the chain grows, nor keeps the server busy by reading what is drawn up for all."""
+    ledger, begun = place.service.ledger, clock.now() // heads.MINUTE * heads.MINUTE + heads.MINUTE
+    drawn, draw = [], ledger.statement
+    monkeypatch.setattr(heads, "now", lambda: begun)
+    monkeypatch.setattr(ledger, "statement", lambda name: drawn.append(name) or draw(name))
+    paths = ["series/weekly?format=registry", "ledger/head", "series/weekly"]
+    seen = [place.client.get(f"/api/v1/{path}").text for path in paths]
+    head = place.client.get("/api/v1/ledger/head").json()["head"]
+    assert all(head in text for text in seen)
+    ledger.note("decision/of-this-minute", {})
+    assert [place.client.get(f"/api/v1/{path}").text for path in paths] == seen
+    assert str(ledger.head) not in "".join(seen)
+    assert drawn == ["visits"]
+    monkeypatch.setattr(heads, "now", lambda: begun + 60 * heads.MINUTE)
+    assert str(ledger.head) in place.client.get("/api/v1/series/weekly?format=registry").text
 
 
 def test_a_list_by_state_tells_the_end_of_a_request_no_sooner_than_its_tick(place: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Self
 from mosha.files.locks import FileLock
 from mosha.ledger import Ledger
 from mosha.server.asking.questions import load_engines
+from mosha.server.catalogue.heads import PublicView
 from mosha.server.errors import Conflict
 from mosha.server.people.limits import Rates
 from mosha.server.settings import LOCK, Settings
@@ -53,6 +54,7 @@ class Service:
         self.database: Database = open_database(settings.store_place)
         migrate(self.database)
         self.ledger = Ledger(settings.ledger_place, key=settings.ledger_key or None)
+        self.public = PublicView(self.ledger)
         self.slots = Slots(settings, self.database, self.ledger)
         self.rates = Rates(self.database)
         self.counts: Counter[tuple[str, ...]] = Counter()

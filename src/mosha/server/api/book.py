@@ -16,7 +16,6 @@ from mosha.server.api.schemas import integer, one_of, record, text
 from mosha.server.api.shapes import NEWEST
 from mosha.server.asking.answers import notes_in
 from mosha.server.asking.requests import find_request
-from mosha.server.catalogue.heads import head_of_last_minute
 from mosha.server.catalogue.publications import (
     decide_publication,
     describe_publication,
@@ -39,9 +38,8 @@ def read_head(call: Call) -> Reply:
     The chain grows when a question is paid and when its answer is released: whoever saw every row at once would know
     how long the data were worked on, before the answer's tick.
     """
-    ledger = call.service.ledger
-    live = may(call.principal, "ledger.read", Thing())
-    return Reply({"head": str(ledger.head if live else head_of_last_minute(ledger))})
+    service, live = call.service, may(call.principal, "ledger.read", Thing())
+    return Reply({"head": str(service.ledger.head if live else service.public.find_head())})
 
 
 def read_entries(call: Call) -> Reply:
@@ -85,7 +83,7 @@ def _head_for(call: Call, statement: Statement) -> Statement:
     """The same statement with the head that this reader may see: it is not another way to watch every row."""
     if may(call.principal, "ledger.read", Thing()):
         return statement
-    return replace(statement, head=head_of_last_minute(call.service.ledger))
+    return replace(statement, head=call.service.public.find_head())
 
 
 STATEMENT_POLICY = (

@@ -12,7 +12,6 @@ from mosha.server.api.registry import reply_with_registry
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
 from mosha.server.api.shapes import EPSILON, NEWEST
 from mosha.server.asking.answers import harmless_cell
-from mosha.server.catalogue.heads import head_of_last_minute
 from mosha.server.catalogue.series import create_series, describe_series, feed_series, find_series, list_series
 from mosha.server.people.permissions import Thing
 
@@ -49,7 +48,7 @@ def read(call: Call) -> Reply:
     described = describe_series(call.service.database, find_series(call.service.database, call.path["series"]))
     form = call.query.get("format", "json")
     if form == "json":
-        return Reply(described | {"head": str(head_of_last_minute(call.service.ledger))})
+        return Reply(described | {"head": str(call.service.public.find_head())})
     if form == "registry":
         return reply_with_registry(call, described["dataset"], described["name"])
     return Reply(series_to_csv(described), media="text/csv; charset=utf-8")
