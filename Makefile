@@ -33,7 +33,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	@sh tests/system-packages.sh postgresql mariadb-server default-jre-headless chromium
 	@$(BIN)/python -m compileall -qq -j 0 src  # once, for every process that a test starts, also where none may write it
-	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder --reruns=1
+	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder --reruns=1
 
 check: $(VENV)/.test
 	@$(BIN)/ruff check --quiet .

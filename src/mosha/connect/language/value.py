@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from mosha.connect.language.cases import when
+from mosha.connect.language.cases import Case
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Expression, as_expression, grid, lit
 from mosha.connect.language.schema import Schema
@@ -86,7 +86,7 @@ class Rows(Value):
 
     @property
     def expression(self) -> Expression:
-        return lit(1) if self.of is None else when(self.of.is_null(), 0).else_(1)
+        return lit(1) if self.of is None else Case(((self.of.is_null(), lit(0)),), lit(1))
 
 
 @renamed_argument(centre="center")
