@@ -117,12 +117,12 @@ class Refused(InvalidParameter):
 
     nearest: str | None = None
 
-    def render(self, language: Language | None = None) -> str:
-        """The sentence in `language` (None: the chosen one), and after it what would be answered."""
-        said = super().render(language)
+    def render(self, lang: Language | None = None) -> str:
+        """The sentence in the language `lang` (None: the chosen one), and after it what would be answered."""
+        said = super().render(lang)
         if self.nearest is None:
             return said
-        return f"{said} {say('core.ask_instead', language or current_language(), nearest=self.nearest)}"
+        return f"{said} {say('core.ask_instead', lang or current_language(), nearest=self.nearest)}"
 
 
 class Unbounded(InvalidParameter):
@@ -211,10 +211,10 @@ class BudgetExceeded(MoshaError):
         self.advice = advice
         super().__init__("core.budget_exceeded", account=account)
 
-    def render(self, language: Language | None = None) -> str:
-        """The sentence in `language` (None: the chosen one), and the advice after it."""
-        advice = translate(self.advice, language or current_language())
-        return super().render(language) + (advice and f" {advice}")
+    def render(self, lang: Language | None = None) -> str:
+        """The sentence in the language `lang` (None: the chosen one), and the advice after it."""
+        advice = translate(self.advice, lang or current_language())
+        return super().render(lang) + (advice and f" {advice}")
 
     def _fields(self) -> dict[str, Any]:
         numbers = {"asked": self.asked, "used": self.used, "limit": self.limit, "reached": self.reached}

@@ -58,9 +58,9 @@ class Neighbors(StrEnum):
         """How they differ, in words."""
         return phrase("core.added_or_removed" if self is Neighbors.ADD_REMOVE else "core.replaced")
 
-    def describe(self, language: Language | None = None) -> str:
-        """How they differ, in words of `language` (None: the chosen one)."""
-        return say(self.phrase().code, language)
+    def describe(self, lang: Language | None = None) -> str:
+        """How they differ, in words of the language `lang` (None: the chosen one)."""
+        return say(self.phrase().code, lang)
 
 
 def _limit() -> Any:
@@ -154,14 +154,14 @@ class Unit:
         """
         return self._kind == other._kind and other.of in (None, self.of)
 
-    def describe(self, language: Language | None = None) -> str:
-        """The unit in words of `language` (None: the chosen one).
+    def describe(self, lang: Language | None = None) -> str:
+        """The unit in words of the language `lang` (None: the chosen one).
 
         >>> Person("patient_id", at_most=5).describe()
         "one person (all rows of one 'patient_id') is added or removed"
         """
         described = self.phrase()
-        return say(described.code, language, **described.fields)
+        return say(described.code, lang, **described.fields)
 
     def phrase(self) -> Phrase:
         """The unit in words, as a part of a sentence."""

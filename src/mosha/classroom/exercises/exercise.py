@@ -66,16 +66,16 @@ class Exercise:
     solution: str
     mistakes: tuple[Mistake, ...]
 
-    def describe(self, language: Language | None = None) -> Words:
-        """Title, task and hint in `language` (None: the reader's).
+    def describe(self, lang: Language | None = None) -> Words:
+        """Title, task and hint in the language `lang` (None: the reader's).
 
         >>> find_exercise("odds").describe("en").title
         'What one answer can do to the odds'
         """
-        return self.words[language or current_language()]
+        return self.words[lang or current_language()]
 
-    def begin(self, language: Language | None = None) -> str:
-        """The starter, with its comment in `language` (None: the reader's).
+    def begin(self, lang: Language | None = None) -> str:
+        """The starter, with its comment in the language `lang` (None: the reader's).
 
         >>> print(find_exercise("k-ary-response").begin("zh"))
         def report(value, size, epsilon):
@@ -83,7 +83,7 @@ class Exercise:
             ...
         <BLANKLINE>
         """
-        comment = self.describe(language).comment
+        comment = self.describe(lang).comment
         return re.sub(r"(?m)^( *# ).*$", rf"\g<1>{comment}", self.starter) if comment else self.starter
 
     def to_dict(self) -> dict[str, Any]:

@@ -57,14 +57,14 @@ class MoshaError(Exception):
             self.spent = spent
         self.public = public
 
-    def render(self, language: Language | None = None) -> str:
-        """The sentence, in a `language` of your choice.
+    def render(self, lang: Language | None = None) -> str:
+        """The sentence, in the language `lang` (None: the chosen one).
 
         >>> from mosha.errors import InvalidParameter
         >>> InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0).render("zh")
         'epsilon 必须大于零，不能是 -1。'
         """
-        language = language or current_language()
+        language = lang or current_language()
         if is_code(self.args[0] if self.args else ""):
             said = say(self.code, language, **self._fields())
         else:

@@ -35,15 +35,15 @@ class Weakness:
     size: int = 0
     detail: str = ""
 
-    def render(self, language: Language | None = None) -> str:
-        """The sentence, in a language of your choice."""
+    def render(self, lang: Language | None = None) -> str:
+        """The sentence, in the language `lang` (None: the chosen one)."""
         numbers: dict[str, object] = {"epsilon": self.epsilon, "delta": self.delta, "size": self.size}
         numbers |= {"most": LARGE_EPSILON, "detail": self.detail, "expected": self.size * self.delta}
         if self.delta:
             numbers["one_in"] = 1 / self.delta
         if self.size:
             numbers["advised"] = PERSONS_EXPECTED / self.size
-        return say(f"ledger.weak_{self.code.replace('-', '_')}", language, **numbers)
+        return say(f"ledger.weak_{self.code.replace('-', '_')}", lang, **numbers)
 
     def __str__(self) -> str:
         return self.render()
