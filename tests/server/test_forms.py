@@ -30,7 +30,7 @@ FORMS = [
     ("ada", "/people", {"name": "li", "kind": "person"}, "name"),
     ("ada", "/people", {"name": "a/b", "kind": "person"}, "name"),
     ("ada", "/people", {"name": "", "kind": "team"}, "name"),
-    ("ada", "/people/{team}/changes", {"do": "member", "member": "nobody at all"}, "member"),
+    ("ada", "/people/{team}/changes", {"do": "members", "member": "nobody at all"}, "member"),
     ("li", "/agents", AGENT | {"name": "a/b"}, "name"),
     ("li", "/agents", AGENT | {"limit_per_day": "0"}, "limit_per_day"),
     ("li", "/agents", AGENT | {"epsilon": "much"}, "epsilon"),

@@ -14,9 +14,9 @@ from mosha.server.catalogue.sources import hash_source
 from mosha.server.clock import now
 from mosha.server.demo import DECLARATION
 from mosha.server.errors import NotFound, TooMany
-from mosha.server.people.credentials import find_by_secret
+from mosha.server.people.credentials import find_by_secret, issue
 from mosha.server.people.permissions import Principal
-from mosha.server.people.principals import find_principal
+from mosha.server.people.principals import create_principal, find_principal
 from mosha.server.store.database import open_database
 from mosha.server.store.migrations import _VERSIONS, migrate
 from mosha.server.work import slots
@@ -118,6 +118,57 @@ def test_a_change_of_which_a_part_is_wrong_changes_nothing(house: Any) -> None:
         assert reply.status_code in (404, 422), reply.text
     assert find_by_secret(database, house.tokens["sun"], "token").roles == before
     assert house.service.ledger.head == head
+
+
+def make_team(house: Any, *people: str) -> tuple[Any, Any]:
+    """A team of people without a role of their own, and a grant of it."""
+    for name in people:
+        made = create_principal(house.service.database, kind="person", name=name)
+        house.tokens[name] = issue(house.service.database, made, "token", seconds=3600).secret
+    team = house.call("ada", "POST", "/principals", {"name": f"team of {people[0]}", "kind": "team"}).json()["id"]
+    assert house.call("ada", "POST", f"/principals/{team}/changes", {"members": people}).status_code == 200
+    said = {"principal": team, "epsilon": 0.5, "expires": "2099-01-01", "approve_above": 0.1}
+    return team, house.call("wang", "POST", "/datasets/visits/grants", said).json()["id"]
+
+
+def test_whoever_is_removed_from_a_team_spends_nothing_of_it_any_more(house: Any) -> None:
+    """What was asked and not paid is refused, what was passed on ends, what was spent stays, the rest is the team's."""
+    team, grant = make_team(house, "mover", "stayer")
+    answered = house.answer("mover", key="as one of the team", epsilon=0.05)
+    assert answered["state"] == "answered"
+    agent = house.call("mover", "POST", "/agents", {"name": "helper"}).json()["id"]
+    house.tokens["helper"] = house.call("mover", "POST", "/tokens", {"label": "a", "agent": agent}).json()["token"]
+    day = {"limit_per_day": {"epsilon": 0.1}, "expires": "2099-01-01", "epsilon": 0.2}
+    passed = house.call("mover", "POST", f"/grants/{grant}/grants", day | {"principal": agent}).json()["id"]
+    assert house.answer("helper", key="for its person", epsilon=0.01)["state"] == "answered"
+    waiting = [house.ask("mover", key=f"waits {n}", epsilon=0.2).json()["id"] for n in (1, 2)]
+    removed = house.call("ada", "POST", f"/principals/{team}/changes", {"remove": ["mover"]})
+    assert [one["name"] for one in removed.json()["members"]] == ["stayer"]
+    note = house.call("sun", "GET", "/ledger/entries?limit=1000").text
+    assert '"remove": ["mover"]' in note
+    for who, key in (("mover", "afterwards"), ("helper", "of nobody")):
+        assert house.ask(who, key=key, epsilon=0.01).status_code == 404
+    assert house.call("wang", "GET", f"/grants/{passed}").json()["state"] == "revoked"
+    decide = {"verdict": "approve", "reason": "fine"}
+    refused = house.call("zhao", "POST", f"/requests/{waiting[0]}/decision", decide)
+    assert (refused.status_code, refused.json()["code"]) == (409, "server.approval_stale")
+    house.service.database.run("UPDATE requests SET state = 'queued' WHERE id = ?", waiting[1])
+    assert house.wait("mover", waiting[1])["problem"]["code"] == "server.approval_stale"
+    assert house.call("mover", "GET", f"/requests/{answered['id']}/answer").status_code == 200
+    budget = house.call("wang", "GET", f"/grants/{grant}").json()["budget"]
+    assert (budget["spent"], budget["limit"]) == (pytest.approx(0.06), pytest.approx(0.5))
+    assert house.answer("stayer", key="still one of the team", epsilon=0.05)["state"] == "answered"
+    again = house.call("ada", "POST", f"/principals/{team}/changes", {"remove": ["mover"]})
+    assert again.status_code == 404
+
+
+def test_a_team_that_is_disabled_asks_nothing_and_decides_nothing(house: Any) -> None:
+    team, _ = make_team(house, "one of many")
+    assert house.ask("one of many", key="a", epsilon=0.01).status_code == 202
+    gives = house.call("ada", "POST", f"/principals/{team}/changes", {"give": [{"role": "reviewer", "dataset": "*"}]})
+    assert gives.status_code == 422
+    assert house.call("ada", "POST", f"/principals/{team}/changes", {"state": "disabled"}).status_code == 200
+    assert house.ask("one of many", key="b", epsilon=0.01).status_code == 404
 
 
 def test_a_file_under_another_name_or_in_its_folder_gets_no_fresh_budget(house: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import array, integer, number, one_of, record, text
+from mosha.server.catalogue.grants import revoke_beneath
 from mosha.server.clock import as_text
 from mosha.server.errors import BadRequest, NotFound, SignInNeeded
 from mosha.server.people.credentials import Credential, find_by_secret, issue, revoke, seconds_left, use_link
@@ -22,7 +23,9 @@ from mosha.server.people.principals import (
     find_principal,
     give_role,
     list_principals,
+    members_of,
     owners_of,
+    remove_member,
     take_role,
 )
 from mosha.server.store.database import Row
@@ -149,7 +152,14 @@ def list_all_principals(call: Call) -> Reply:
     database = call.service.database
     rows = list_principals(database, after=call.query.get("after", ""), most=call.query.get("limit", 100))
     roles = database.rows("SELECT * FROM roles") if rows else []
-    described = [describe_principal(row, [r for r in roles if r["principal"] == row["id"]]) for row in rows]
+    described = [
+        describe_principal(
+            row,
+            [r for r in roles if r["principal"] == row["id"]],
+            members_of(database, row["id"]) if row["kind"] == "team" else (),
+        )
+        for row in rows
+    ]
     return Reply({"principals": described})
 
 
@@ -160,7 +170,7 @@ def make_principal(call: Call) -> Reply:
     if said.get("roles") and not call.principal.has("administrator", None):
         raise BadRequest("server.field_unknown", parameter="roles")
     for role in said.get("roles", ()):
-        check_role(role["role"], role["dataset"])
+        check_role(role["role"], role["dataset"], kind=said["kind"])
     identity = create_principal(database, kind=said["kind"], name=said["name"])
     for role in said.get("roles", ()):
         give_role(database, identity, role["role"], role["dataset"])
@@ -192,24 +202,34 @@ def _is_established(call: Call, row: Row) -> bool:
 
 
 def change_principal(call: Call) -> Reply:
-    """Give and take roles, add members to a team, enable and disable: all of it, or nothing where a part is wrong."""
+    """Give and take roles, change the members of a team, enable and disable: all, or nothing where a part is wrong.
+
+    Whoever is removed from a team loses what was passed on to them of its grants. What was spent stays spent.
+    """
     database, said = call.service.database, call.body
     row = find_principal(database, call.path["principal"])
     members = [find_member(database, row, person) for person in said.get("members", ())]
+    leaving = [find_member(database, row, person) for person in said.get("remove", ())]
+    if not {one["id"] for one in members_of(database, row["id"])} >= set(leaving):
+        raise NotFound("server.not_found")
     for role in said.get("give", ()):
-        check_role(role["role"], role["dataset"])
+        check_role(role["role"], role["dataset"], kind=row["kind"])
     for role in said.get("give", ()):
         give_role(database, row["id"], role["role"], role["dataset"])
     for role in said.get("take", ()):
         take_role(database, row["id"], role["role"], role["dataset"])
     for person in members:
         add_member(database, row["id"], person)
+    for person in leaving:
+        remove_member(database, row["id"], person)
+        by, left = call.principal.name, f"removed from {row['name']}"
+        revoke_beneath(database, call.service.ledger, row["id"], person, author=by, reason=left)
     if "state" in said:
         change_state(database, row["id"], said["state"])
     change = {"name": row["name"], "by": call.principal.name, "change": dict(said)}
     call.service.ledger.note("principal/changed", change)
     roles = database.rows("SELECT * FROM roles WHERE principal = ?", row["id"])
-    return Reply(describe_principal(find_principal(database, row["id"]), roles))
+    return Reply(describe_principal(find_principal(database, row["id"]), roles, members_of(database, row["id"])))
 
 
 _ROLE = record({"role": one_of("administrator", "curator", "analyst", "reviewer", "auditor"), "dataset": text(64)})
@@ -335,7 +355,7 @@ OPERATIONS = (
         path="/principals/{principal}/changes",
         verb="principal.change",
         tag="people",
-        summary="Give and take roles, add members, enable and disable.",
+        summary="Give and take roles, add members and remove them, enable and disable.",
         handler=change_principal,
         body=record(
             {},
@@ -343,6 +363,7 @@ OPERATIONS = (
                 "give": array(_ROLE, most=100),
                 "take": array(_ROLE, most=100),
                 "members": array(NAME, most=1000),
+                "remove": array(NAME, most=1000),
                 "state": one_of("active", "disabled"),
             },
         ),

@@ -19,9 +19,12 @@ from typing import Any
 
 from mosha.ledger import Ledger
 from mosha.server.asking.previews import find_limits, is_above_most, needs_approval, prepare
+from mosha.server.catalogue.datasets import find_dataset
+from mosha.server.catalogue.grants import find_grant, has_other_blocks
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, TooMany
 from mosha.server.people.permissions import Principal
+from mosha.server.people.principals import load_principal
 from mosha.server.settings import Settings
 from mosha.server.store.database import Database, Row, marks
 
@@ -30,6 +33,7 @@ __all__ = [
     "describe_request",
     "expire_requests",
     "find_request",
+    "is_stale",
     "is_visible",
     "ledger_key",
     "list_requests",
@@ -161,6 +165,15 @@ def list_requests(
     chosen = f" WHERE {' AND '.join(tests)}" if tests else ""
     statement = f"SELECT * FROM requests{chosen} ORDER BY created DESC LIMIT ?"  # noqa: S608
     return database.rows(statement, *values, most)
+
+
+def is_stale(database: Database, row: Row) -> bool:
+    """Whether the dataset, its blocks, the grant or who may use it are not what they were when it was asked."""
+    dataset, grant = find_dataset(database, row["dataset"]), find_grant(database, row["grant_id"])
+    if dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open":
+        return True
+    asker = load_principal(database, row["principal"])
+    return asker is None or grant["principal"] not in asker.identities or has_other_blocks(database, row)
 
 
 def is_visible(row: Row) -> bool:

@@ -10,9 +10,8 @@ import json
 from typing import Any
 
 from mosha.ledger import Ledger
-from mosha.server.asking.requests import DAY, find_request, shown_state
-from mosha.server.catalogue.datasets import find_dataset
-from mosha.server.catalogue.grants import find_grant, has_other_blocks
+from mosha.server.asking.requests import DAY, find_request, is_stale, shown_state
+from mosha.server.catalogue.grants import find_grant
 from mosha.server.clock import now
 from mosha.server.errors import Conflict
 from mosha.server.people.permissions import Principal
@@ -28,10 +27,8 @@ def decide(
     """Approve or deny a request that waits."""
     if row["state"] != "waiting":
         raise Conflict("server.wrong_state", state=shown_state(row))
-    dataset, grant = find_dataset(database, row["dataset"]), find_grant(database, row["grant_id"])
-    approved = verdict == "approve"
-    changed = dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open"
-    if approved and (changed or has_other_blocks(database, row)):
+    grant, approved = find_grant(database, row["grant_id"]), verdict == "approve"
+    if approved and is_stale(database, row):
         raise Conflict("server.approval_stale")
     bound = {"fingerprint": row["fingerprint"], "price": json.loads(row["price"]), "version": row["version"]}
     bound |= {"grant": row["grant_id"]}

@@ -43,6 +43,7 @@ __all__ = [
     "make_grant",
     "paying_accounts",
     "read_tree",
+    "revoke_beneath",
     "revoke_grant",
 ]
 
@@ -201,6 +202,18 @@ def revoke_grant(database: Database, ledger: Ledger, row: Row, *, author: str, r
         "UPDATE grants SET state = 'revoked' WHERE id = ? OR account LIKE ? ESCAPE '!'",
         *(row["id"], _like(row["account"]) + "/%"),
     )
+
+
+def revoke_beneath(database: Database, ledger: Ledger, team: str, person: str, *, author: str, reason: str) -> None:
+    """Close what was passed on of a team's grants to somebody, or to an agent of theirs: what is left is the team's."""
+    find = (
+        "SELECT g.* FROM grants g JOIN principals p ON p.id = g.principal"
+        " WHERE g.state = 'open' AND g.parent IS NOT NULL AND (p.id = ? OR p.parent = ?) ORDER BY g.created"
+    )
+    for row in database.rows(find, person, person):
+        above = find_grants_above(database, row)
+        if any(grant["principal"] == team for grant in above) and find_grant(database, row["id"])["state"] == "open":
+            revoke_grant(database, ledger, row, author=author, reason=reason)
 
 
 def _like(text: str) -> str:

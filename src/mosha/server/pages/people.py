@@ -49,17 +49,17 @@ def _invite(visit: Visit, principal: str, name: str) -> Response:
 
 
 def change(visit: Visit) -> Response:
-    """Give a role, take one, add to a team, disable, enable."""
+    """Give a role, take one, add to a team, remove from one, disable, enable."""
     body: Data = {}
     what = visit.read_field("do")
     role = {"role": visit.read_field("role"), "dataset": visit.read_field("dataset") or EVERYWHERE}
     if what in ("give", "take"):
         body[what] = [role]
-    elif what == "member":
-        body["members"] = [visit.read_field("member").strip()]
+    elif what in ("members", "remove"):
+        body[what] = [visit.read_field("member").strip()]
     elif what in ("active", "disabled"):
         body["state"] = what
-    if what == "member":
+    if what == "members":
         check_name(visit, "member")
     visit.do("changePrincipal", path=visit.path, body=body)
     return visit.go("/people")

@@ -10,7 +10,7 @@ from mosha.core.language import phrase
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.people.permissions import EVERYWHERE, ROLES, Principal
-from mosha.server.store.database import Database, Row
+from mosha.server.store.database import Database, Row, marks
 
 __all__ = [
     "KINDS",
@@ -25,7 +25,9 @@ __all__ = [
     "give_role",
     "list_principals",
     "load_principal",
+    "members_of",
     "owners_of",
+    "remove_member",
     "take_role",
 ]
 
@@ -69,7 +71,10 @@ def find_agent_of(database: Database, person: Principal, said: str) -> Row:
 
 
 def load_principal(database: Database, identity: str, **proof: Any) -> Principal | None:
-    """A principal with its roles, its teams, and those of the person whom an agent belongs to."""
+    """A principal with its roles, its teams, and those of the person whom an agent belongs to.
+
+    Who may ask as a team may ask as each of its members; teams are nothing but analysts.
+    """
     row = database.row("SELECT * FROM principals WHERE id = ? AND state = 'active'", identity)
     if row is None:
         return None
@@ -79,14 +84,20 @@ def load_principal(database: Database, identity: str, **proof: Any) -> Principal
         if above is None or above["state"] != "active":
             return None
         holder = row["parent"]
-    rows = database.rows("SELECT role, dataset FROM roles WHERE principal = ?", holder)
-    roles = {(str(found["role"]), str(found["dataset"])) for found in rows}
+    find = "SELECT m.team FROM members m JOIN principals t ON t.id = m.team WHERE m.person = ? AND t.state = 'active'"
+    teams = [str(found["team"]) for found in database.rows(find, holder)]
+    find = f"SELECT * FROM roles WHERE principal IN ({marks([holder, *teams])})"  # noqa: S608
+    given = [
+        found
+        for found in database.rows(find, holder, *teams)
+        if found["principal"] == holder or found["role"] == "analyst"
+    ]
+    roles = {(str(found["role"]), str(found["dataset"])) for found in given}
     if row["kind"] == "agent":
-        roles = {pair for pair in roles if pair[0] == "analyst"}
-    teams = [] if row["kind"] == "agent" else database.rows("SELECT team FROM members WHERE person = ?", identity)
+        teams, roles = [], {pair for pair in roles if pair[0] == "analyst"}
     return Principal(
         *(row["id"], row["kind"], row["name"], row["parent"]),
-        teams=frozenset(found["team"] for found in teams),
+        teams=frozenset(teams),
         roles=frozenset(roles),
         **proof,
     )
@@ -98,7 +109,9 @@ def owners_of(database: Database, identity: str) -> frozenset[str]:
     return frozenset({identity} | ({row["parent"]} if row and row["parent"] else set()))
 
 
-def check_role(role: str, dataset: str = EVERYWHERE) -> None:
+def check_role(role: str, dataset: str = EVERYWHERE, *, kind: str = "person") -> None:
+    if kind == "team" and role != "analyst":
+        raise BadRequest("server.field_wrong", parameter="role", expected="analyst")
     if role not in ROLES:
         raise BadRequest("server.field_wrong", parameter="role", expected=", ".join(ROLES))
     if role == "administrator" and dataset != EVERYWHERE:
@@ -128,6 +141,15 @@ def add_member(database: Database, team: str, person: str) -> None:
     database.run("INSERT INTO members (team, person) VALUES (?, ?) ON CONFLICT DO NOTHING", team, person)
 
 
+def members_of(database: Database, team: str) -> list[Row]:
+    find = "SELECT p.id, p.name FROM members m JOIN principals p ON p.id = m.person WHERE m.team = ? ORDER BY p.name"
+    return database.rows(find, team)
+
+
+def remove_member(database: Database, team: str, person: str) -> None:
+    database.run("DELETE FROM members WHERE team = ? AND person = ?", team, person)
+
+
 def change_state(database: Database, identity: str, state: str) -> None:
     """Enable or disable a principal; who is disabled loses every session and token at once."""
     database.run("UPDATE principals SET state = ? WHERE id = ?", state, identity)
@@ -139,8 +161,10 @@ def list_principals(database: Database, *, after: str = "", most: int = 100) -> 
     return database.rows("SELECT * FROM principals WHERE name > ? ORDER BY name LIMIT ?", after, most)
 
 
-def describe_principal(row: Row, roles: Iterable[Row] = ()) -> dict[str, Any]:
+def describe_principal(row: Row, roles: Iterable[Row] = (), members: Iterable[Row] = ()) -> dict[str, Any]:
     described = {name: row[name] for name in ("id", "kind", "name", "parent", "state")}
+    if row["kind"] == "team":
+        described["members"] = list(members)
     return described | {
         "created": as_text(row["created"]),
         "roles": [{"role": found["role"], "dataset": found["dataset"]} for found in roles],

@@ -14,10 +14,9 @@ from typing import Any
 
 from mosha.core.errors import LedgerError
 from mosha.ledger import Ledger
-from mosha.server.asking.requests import expire_requests, ledger_key
+from mosha.server.asking.requests import expire_requests, is_stale, ledger_key
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import plain_declaration
-from mosha.server.catalogue.grants import find_grant, has_other_blocks
 from mosha.server.catalogue.sources import open_place
 from mosha.server.catalogue.webhooks import announce, deliver_due, is_wanted
 from mosha.server.clock import now
@@ -203,7 +202,7 @@ class Slots:
         return bool(spent - row["cost"] < mark <= spent)
 
     def _end_of(self, worker: WorkerProcess, row: Row, job: dict[str, Any], begun: float) -> tuple[str, dict[str, Any]]:
-        if (row["attempts"] == 1 or not self._is_paid(job)) and self._is_stale(row):
+        if (row["attempts"] == 1 or not self._is_paid(job)) and is_stale(self._database, row):
             return "refused", {"problem": {"code": "server.approval_stale"}}
         try:
             said = worker.do(job | {"op": "ask"}, until=begun + job["kill"])
@@ -268,13 +267,6 @@ class Slots:
     def _is_paid(self, job: Mapping[str, Any]) -> bool:
         payer = self._ledger.together([self._ledger.account(name) for name in job["accounts"]])
         return payer.holds(job["key"])
-
-    def _is_stale(self, row: Row) -> bool:
-        """Whether the dataset, its blocks or the grant are not what was asked about; it was not paid for as yet."""
-        dataset, grant = find_dataset(self._database, row["dataset"]), find_grant(self._database, row["grant_id"])
-        if dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open":
-            return True
-        return has_other_blocks(self._database, row)
 
     def _job(self, row: Row, dataset: Row) -> dict[str, Any]:
         """What the worker is told. The engine stops before its process is killed, and both before the deadline."""
