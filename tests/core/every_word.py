@@ -5,6 +5,7 @@ from typing import Any
 from mosha import events, guarantees
 from mosha.core import errors
 from mosha.core import unit as units
+from mosha.core.language import phrase
 
 
 def every_event() -> list[Any]:
@@ -86,6 +87,6 @@ def every_error() -> list[Any]:
         "AccountFrozen": errors.AccountFrozen(account="visits", failures=3),
         "BudgetExceeded": errors.BudgetExceeded(account="visits", measure="epsilon", asked=1.0, used=0.5, limit=1.2),
         "AccountExpired": errors.AccountExpired(account="visits/zhang", ended="2027-04-01T00:00:00+00:00"),
-        "MissingExtra": errors.MissingExtra("plot", needed_for="a picture"),
+        "MissingExtra": errors.MissingExtra("plot", needed_for=phrase("mechanisms.picture")),
     }
     return [built.get(name) or getattr(errors, name)(f"what went wrong: {name}.") for name in errors.__all__]

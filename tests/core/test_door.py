@@ -11,6 +11,7 @@ import mosha
 from mosha import events
 from mosha.core import errors
 from mosha.core.account import Account, Run
+from mosha.core.language import phrase
 from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
@@ -283,7 +284,7 @@ def test_an_error_of_mosha_passes_without_what_led_to_it() -> None:
     [
         errors.DataError("column 'age' is not there."),
         errors.InvalidParameter("core.not_positive", parameter="ask", value=-1.0, spent="nothing"),
-        errors.MissingExtra("plot", needed_for="a picture"),
+        errors.MissingExtra("plot", needed_for=phrase("mechanisms.picture")),
     ],
     ids=lambda problem: type(problem).__name__,
 )

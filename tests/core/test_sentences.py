@@ -3,18 +3,20 @@
 import ast
 import json
 import pickle
+import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 import mosha
 from mosha.core import language
-from mosha.core.errors import InvalidParameter, StepFailed
-from mosha.core.language import LANGUAGES, is_code, phrase, say, templates
+from mosha.core.errors import InvalidParameter, MissingExtra, StepFailed
+from mosha.core.language import LANGUAGES, Phrase, is_code, phrase, say, templates
 from mosha.core.names.calls import renamed_argument
+from mosha.core.names.extras import load_guest
 from mosha.core.options import choose
 
 SOURCE = Path(mosha.__file__).parent
@@ -41,20 +43,29 @@ def fields_of(template: Any) -> set[Any]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
 
 
-def raised_codes() -> Iterator[tuple[Any, ...]]:
-    """Each call whose first argument is a literal code: the code and the names of its keywords, or None for `**`."""
+def calls_with_codes() -> Iterator[tuple[Any, str, str, ast.Call]]:
+    """Each call whose first argument is a literal code: its file, the name of what is called, the code."""
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-                code = node.args[0].value
+                code: Any = node.args[0].value
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-                if (
-                    is_code(code)
-                    and code.split(".")[0] in FOLDERS  # type: ignore[arg-type, operator, union-attr]
-                    and (name[:1].isupper() or name in {"say", "phrase", "make_note"})
-                ):
-                    named = [keyword.arg for keyword in node.keywords]
-                    yield file.relative_to(SOURCE), name, code, None if None in named else set(named)
+                is_said = name[:1].isupper() or name in {"say", "phrase", "make_note"}
+                if is_code(code) and code.split(".")[0] in FOLDERS and is_said:
+                    yield file.relative_to(SOURCE), name, code, node
+
+
+def raised_codes() -> Iterator[tuple[Any, ...]]:
+    """The names of the keywords of each such call, or None for `**`."""
+    for file, name, code, node in calls_with_codes():
+        named = [keyword.arg for keyword in node.keywords]
+        yield file, name, code, None if None in named else set(named)
+
+
+def find_english(value: ast.expr) -> list[str]:
+    """English words next to each other in a field that is written out; options of a command are no words."""
+    texts = [part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return [text for text in texts if re.search(r"(?<![-\w])[A-Za-z]{2,} [a-z]{2,}", text)]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -94,6 +105,21 @@ def test_every_code_that_is_raised_has_a_sentence_whose_fields_are_given() -> No
             if unused and kind in {"say", "phrase", "make_note"}:
                 problems.append(f"{file}: {code} is given {unused}")
     assert not problems, "\n".join(problems)
+
+
+def test_no_field_of_a_sentence_is_written_in_english() -> None:
+    """It would stand so in the Chinese sentence: what has words of its own is a phrase. Types tell the rest."""
+    found = {
+        f"{file}: {code}": words
+        for file, _, code, node in calls_with_codes()
+        for keyword in node.keywords
+        if not isinstance(keyword.value, ast.Call) and (words := find_english(keyword.value))
+    }
+    assert not found
+    planted = ast.parse("f'{name} or so' if a else 'the server'", mode="eval").body
+    assert sorted(find_english(planted)) == [" or so", "the server"]
+    hints = [get_type_hints(called)["needed_for"] for called in (MissingExtra.__init__, load_guest)]
+    assert hints == [Phrase, Phrase]
 
 
 def test_a_sentence_follows_the_language_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ from mosha.core.faults.ledger_errors import (
     PolicyViolation,
     UnknownAccount,
 )
-from mosha.core.language import Language, current_language, say, translate
+from mosha.core.language import Language, Phrase, current_language, say, translate
 
 __all__ = [
     "AccountExpired",
@@ -359,11 +359,12 @@ class DeadlineExceeded(Interrupted):
 class MissingExtra(MoshaError, ImportError):
     """An optional part, `extra`, is not installed; it is `needed_for` what was asked.
 
-    >>> print(MissingExtra("plot", needed_for="a picture"))
-    a picture ...
+    >>> from mosha.core.language import phrase
+    >>> print(MissingExtra("pandas", needed_for=phrase("core.table_of", kind="pandas")))
+    a table of pandas ...
     """
 
-    def __init__(self, extra: str, *, needed_for: str) -> None:
+    def __init__(self, extra: str, *, needed_for: Phrase) -> None:
         self.extra = extra
         self.needed_for = needed_for
         super().__init__("core.missing_extra")

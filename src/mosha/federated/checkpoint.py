@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, StateRefused
+from mosha.core.language import phrase
 from mosha.files.store import SealedStore
 
 __all__ = ["Checkpoint"]
@@ -57,7 +58,7 @@ class Checkpoint:
         self._write("latest", arrays)
 
     def _store(self, name: str) -> SealedStore:
-        what, again = f"the {name} model of this training", "Give another folder."
+        what, again = phrase(f"federated.the_{name}_model"), phrase("federated.another_folder")
         return SealedStore(self.folder / f"{name}.sealed", purpose="federated-model", what=what, again=again)
 
     def _write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:

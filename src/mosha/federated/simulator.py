@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.language import phrase
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import non_negative, positive
 from mosha.federated.federation import Ask, Block
@@ -68,7 +69,7 @@ class Simulation:
         try:
             import torch  # noqa: PLC0415  (an extra, loaded where it is used)
         except ImportError:
-            raise MissingExtra("federated", needed_for="a simulated federation") from None
+            raise MissingExtra("federated", needed_for=phrase("federated.simulation")) from None
         self._torch = torch
         self.inputs, self.targets = _check_parts(torch, model, loss, examples)
         self.local_steps = check_count("local_steps", local_steps, at_most=1 << 30)

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mosha.core.errors import InvalidParameter, StateRefused
+from mosha.core.language import Phrase
 from mosha.files.atomic import Buffer, create_file, replace_file
 
 __all__ = ["SealedFile", "check_secret", "own_secret"]
@@ -32,7 +33,7 @@ class SealedFile:
     `magic` is how the file begins, for people and programs that wonder what it is; `what` names it in errors.
     """
 
-    def __init__(self, path: Path, *, secret: bytes, magic: bytes, purpose: str, what: str) -> None:
+    def __init__(self, path: Path, *, secret: bytes, magic: bytes, purpose: str, what: Phrase) -> None:
         self.path, self._secret = path, check_secret(secret)
         self._magic, self._purpose, self._what = magic, purpose.encode(), what
 
@@ -105,7 +106,7 @@ def _pieces(content: Iterable[Buffer]) -> Iterator[bytes]:
         yield bytes(waiting)
 
 
-def own_secret(path: Path, *, what: str, again: str) -> bytes:
+def own_secret(path: Path, *, what: Phrase, again: Phrase) -> bytes:
     """The secret of the file at `path`: 32 bytes in `<path>.key` beside it, made where there is neither file nor key.
 
     Raises:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mosha.core.language import Phrase
 from mosha.files.packing import Kind, pack, unpack
 from mosha.files.sealed import SealedFile, own_secret
 
@@ -33,8 +34,8 @@ class SealedStore:
         path: Path,
         *,
         purpose: str,
-        what: str,
-        again: str,
+        what: Phrase,
+        again: Phrase,
         secret: bytes | None = None,
         kinds: Mapping[str, Kind] | None = None,
     ) -> None:

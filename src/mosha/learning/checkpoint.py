@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, MoshaError, StateRefused
 from mosha.core.fingerprint import write_as_stored
+from mosha.core.language import phrase
 from mosha.core.number import positive_integer
 from mosha.files.packing import Kind, pack
 from mosha.files.sealed import check_secret
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint"]
 
 _PICKLES = (b"PK\x03\x04", b"\x80")  # how files of torch.save and of pickle begin
-_WHAT = "this training"
 _PARTS = {"plan", "key", "payment", "model", "optimizer", "training"}
 
 
@@ -122,8 +122,8 @@ class Checkpoint:
                 )
 
     def _store(self) -> SealedStore:
-        again = "Give another path, or delete the file to begin without it."
-        return SealedStore(self.path, purpose="training", what=_WHAT, again=again, secret=self.secret, kinds=_KINDS)
+        what, again = phrase("learning.this_training"), phrase("learning.another_path")
+        return SealedStore(self.path, purpose="training", what=what, again=again, secret=self.secret, kinds=_KINDS)
 
     def _content(self) -> dict[str, Any]:
         """What stands in the file; nothing where there is none."""

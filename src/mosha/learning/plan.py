@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import MissingExtra
+from mosha.core.language import phrase
 from mosha.learning.terms import TrainingTerms
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ __all__ = ["DPSGD", "require_torch"]
 def require_torch() -> None:
     """Refuse in words if PyTorch is not installed."""
     if importlib.util.find_spec("torch") is None:
-        raise MissingExtra("learning", needed_for="training a model")
+        raise MissingExtra("learning", needed_for=phrase("learning.training_a_model"))
 
 
 @dataclass(frozen=True, kw_only=True)

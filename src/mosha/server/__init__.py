@@ -5,9 +5,11 @@ programs and agents who are not trusted ask questions, within budgets that are c
 nothing but what was paid for.
 """
 
+from mosha.core.language import phrase
 from mosha.core.names.extras import load_guest
 
-load_guest("starlette", extra="server", needed_for="the server")
-load_guest("uvicorn", extra="server", needed_for="the server")
-load_guest("jinja2", extra="server", needed_for="the server")
-load_guest("python_multipart", extra="server", needed_for="the server")
+_NEED = phrase("server.the_server")
+load_guest("starlette", extra="server", needed_for=_NEED)
+load_guest("uvicorn", extra="server", needed_for=_NEED)
+load_guest("jinja2", extra="server", needed_for=_NEED)
+load_guest("python_multipart", extra="server", needed_for=_NEED)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from mosha.core.language import phrase
 from mosha.server.errors import BadRequest
 
 __all__ = ["LOCK", "TIMINGS", "Settings", "read_settings"]
@@ -79,7 +80,7 @@ class Settings:
             if not getattr(self, name) > 0:
                 raise BadRequest("server.setting_wrong", parameter=name, expected="> 0")
         if self.oidc_issuer and not self.oidc_client:
-            raise BadRequest("server.setting_wrong", parameter="oidc_client", expected="the name of this client")
+            raise BadRequest("server.setting_wrong", parameter="oidc_client", expected=phrase("server.name_of_client"))
         if not (self.is_loopback or (self.certificate and self.key) or self.behind_proxy):
             raise BadRequest("server.unsafe_binding", host=self.host)
 

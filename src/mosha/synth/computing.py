@@ -10,6 +10,7 @@ import numpy as np
 from mosha.connect import Aggregation, Rows, Unbounded, answer, col, private, source
 from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Type
+from mosha.core.language import phrase
 from mosha.core.names.extras import load_guest
 from mosha.synth.measuring.columns import CodedColumn
 
@@ -24,7 +25,7 @@ _ARROW = {
 
 def arrow_table(found: Mapping[str, object], columns: Sequence[CodedColumn]) -> Any:
     """Rows as an Arrow table with the types of the private one."""
-    arrow = load_guest("pyarrow", extra="arrow", needed_for="expressions on synthetic rows")
+    arrow = load_guest("pyarrow", extra="arrow", needed_for=phrase("synth.expressions"))
     kinds = {column.name: column.kind for column in columns}
 
     def array(name: str, values: Any) -> Any:
@@ -41,7 +42,7 @@ def arrow_table(found: Mapping[str, object], columns: Sequence[CodedColumn]) -> 
 
 def evaluate(expression: Expression, found: Mapping[str, object], columns: Sequence[CodedColumn]) -> Any:
     """The value of an expression in every row."""
-    arrow = load_guest("pyarrow", extra="arrow", needed_for="expressions on synthetic rows")
+    arrow = load_guest("pyarrow", extra="arrow", needed_for=phrase("synth.expressions"))
     rows = arrow_table(found, columns)
     rows = rows.append_column(ROW, arrow.array(range(rows.num_rows), "int64"))
     question = Aggregation(

@@ -11,7 +11,7 @@ from typing import Any
 
 from mosha._version import __version__
 from mosha.core.errors import InvalidParameter
-from mosha.core.language import make_note
+from mosha.core.language import make_note, phrase
 from mosha.core.names.extras import load_guest
 from mosha.files.atomic import replace_file
 from mosha.synth.computing import arrow_table
@@ -42,7 +42,7 @@ def check_place(place: Path) -> str:
     if not place.parent.is_dir():
         raise InvalidParameter("synth.no_folder", parameter="place", folder=str(place.parent))
     if ending == ".parquet":
-        load_guest("pyarrow.parquet", extra="arrow", needed_for="a synthetic Parquet file")
+        load_guest("pyarrow.parquet", extra="arrow", needed_for=phrase("synth.parquet_file"))
     return ending
 
 
@@ -61,7 +61,7 @@ def save_table(made: Fitted, table: Mapping[str, list[object]], place: Path) -> 
         writer.writerows(zip(*table.values(), strict=True))
         replace_file(place, [text.getvalue().encode("utf-8")])
     else:
-        parquet = load_guest("pyarrow.parquet", extra="arrow", needed_for="a synthetic Parquet file")
+        parquet = load_guest("pyarrow.parquet", extra="arrow", needed_for=phrase("synth.parquet_file"))
         rows = arrow_table(table, made.columns)
         parquet.write_table(rows.replace_schema_metadata({"mosha.synthetic": json.dumps(label, default=str)}), place)
     described = json.dumps(label, indent=2, default=str).encode("utf-8")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mosha.connect import source
 from mosha.core.errors import InvalidParameter
-from mosha.core.language import say
+from mosha.core.language import phrase, say
 from mosha.core.names.extras import load_guest
 from mosha.core.number import positive_integer
 from mosha.core.showing import Card, Shown
@@ -124,15 +124,19 @@ class Synthetic(Shown, Fitted):
 
     def to_arrow(self) -> Any:
         """The synthetic table as an Arrow table."""
-        return load_guest("pyarrow", extra="arrow", needed_for="a synthetic Arrow table").table(self.table)
+        return load_guest("pyarrow", extra="arrow", needed_for=phrase("core.table_of", kind="Arrow")).table(self.table)
 
     def to_pandas(self) -> Any:
         """The synthetic table as a pandas table."""
-        return load_guest("pandas", extra="pandas", needed_for="a synthetic pandas table").DataFrame(self.table)
+        return load_guest("pandas", extra="pandas", needed_for=phrase("core.table_of", kind="pandas")).DataFrame(
+            self.table
+        )
 
     def to_polars(self) -> Any:
         """The synthetic table as a Polars table."""
-        return load_guest("polars", extra="polars", needed_for="a synthetic Polars table").DataFrame(self.table)
+        return load_guest("polars", extra="polars", needed_for=phrase("core.table_of", kind="Polars")).DataFrame(
+            self.table
+        )
 
     def save(self, place: str | Path) -> Path:
         """Write the table to a CSV or Parquet file that says of itself that it is synthetic."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.language import Language, current_language, read_language, say, translate
+from mosha.core.language import Language, current_language, phrase, read_language, say, translate
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.names.extras import load_guest
 from mosha.core.number import strict_probability
@@ -188,15 +188,19 @@ class Answer(Shown):
 
     def to_pandas(self) -> Any:
         """The answer as a pandas DataFrame (needs the extra `pandas`)."""
-        return load_guest("pandas", extra="pandas", needed_for="an answer as a pandas table").DataFrame(self.table)
+        return load_guest("pandas", extra="pandas", needed_for=phrase("core.table_of", kind="pandas")).DataFrame(
+            self.table
+        )
 
     def to_polars(self) -> Any:
         """The answer as a Polars DataFrame (needs the extra `polars`)."""
-        return load_guest("polars", extra="polars", needed_for="an answer as a Polars table").DataFrame(self.table)
+        return load_guest("polars", extra="polars", needed_for=phrase("core.table_of", kind="Polars")).DataFrame(
+            self.table
+        )
 
     def to_arrow(self) -> Any:
         """The answer as an Arrow table (needs the extra `arrow`)."""
-        return load_guest("pyarrow", extra="arrow", needed_for="an answer as an Arrow table").table(self.table)
+        return load_guest("pyarrow", extra="arrow", needed_for=phrase("core.table_of", kind="Arrow")).table(self.table)
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """Plain data: the columns, the error bars of the aggregates, the notes and the receipt.

@@ -13,6 +13,7 @@ from mosha import federated as f
 from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.errors import MissingExtra
+from mosha.core.language import phrase
 from mosha.core.measurement import Measurement
 from mosha.federated.plans.secure_plan import Opened
 from mosha.noise import secure
@@ -64,7 +65,7 @@ class _Summing:
         try:
             import torch  # noqa: PLC0415  (an extra)
         except ImportError:
-            raise MissingExtra("learning", needed_for="attacks on sums of examples") from None
+            raise MissingExtra("learning", needed_for=phrase("audit.sums_of_examples")) from None
 
         def loss(score: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
             return (score * target).sum(dim=1)

@@ -36,6 +36,7 @@ from mosha.connect.sql.dialect import DUCKDB, Node, binary, call, choose, column
 from mosha.connect.sql.rows import find_repeated, subquery
 from mosha.connect.sql.statement import alias, select
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.language import phrase
 from mosha.core.names.extras import load_guest
 
 __all__ = ["LocalSource", "cell_columns", "files_version", "header", "separator_of", "size_of", "tell_unchanged"]
@@ -75,7 +76,7 @@ def _bytes_of(path: str) -> Any:
         return gzip.open(path, "rb")
     if not path.lower().endswith(".zst"):
         return Path(path).open("rb")
-    arrow = load_guest("pyarrow", extra="arrow", needed_for="reading a file that zstd packed")
+    arrow = load_guest("pyarrow", extra="arrow", needed_for=phrase("connect.reading_zstd"))
     return io.BufferedReader(arrow.input_stream(path, compression="zstd"))
 
 

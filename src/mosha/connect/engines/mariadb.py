@@ -17,6 +17,7 @@ from mosha.connect.sql.dialect import Kind, Node, Read, binary, call, cast, choo
 from mosha.connect.sql.mariadb_dialect import COLLATION, MARIADB, collate
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, InvalidParameter, MissingExtra, SourceUnavailable
+from mosha.core.language import phrase
 from mosha.core.private_log import note_privately
 
 __all__ = ["MariaDB"]
@@ -104,7 +105,7 @@ class MariaDB(Server):
             from pymysql.cursors import Cursor as WholeAnswers  # noqa: PLC0415
             from pymysql.cursors import SSCursor as RowByRow  # noqa: PLC0415
         except ImportError:
-            raise MissingExtra("mysql", needed_for="reading from MariaDB") from None
+            raise MissingExtra("mysql", needed_for=phrase("connect.reading_from", kind="MariaDB")) from None
         sent = lost = cancelled = False
         try:
             opened = pymysql.connect(**self._address, charset="utf8mb4", autocommit=True)

@@ -15,6 +15,7 @@ from mosha.connect.plan.source import Field
 from mosha.connect.sql.dialect import POSTGRES, Kind, Node, Read, binary, call, cast, choose, number, read_within, text
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, MissingExtra, SourceUnavailable
+from mosha.core.language import phrase
 from mosha.core.private_log import note_privately
 
 __all__ = ["PostgreSQL"]
@@ -59,7 +60,7 @@ class PostgreSQL(Server):
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:
-            raise MissingExtra("postgres", needed_for="reading from PostgreSQL") from None
+            raise MissingExtra("postgres", needed_for=phrase("connect.reading_from", kind="PostgreSQL")) from None
         sent = lost = cancelled = False
         try:
             with psycopg.connect(self._url, autocommit=False) as connection:

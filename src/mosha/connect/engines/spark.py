@@ -34,6 +34,7 @@ from mosha.connect.sql.dialect import Kind, Node, Read, binary, call, cast, choo
 from mosha.connect.sql.spark_dialect import SPARK
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, MissingExtra, MoshaError, SourceUnavailable
+from mosha.core.language import phrase
 from mosha.core.private_log import note_privately
 
 __all__ = ["Spark", "SparkTable"]
@@ -110,7 +111,7 @@ class Spark(Engine):
             warn_if_untried("Spark", str(session.version))
             return cls(session)
         except ImportError:
-            problem = MissingExtra("spark", needed_for="Spark Connect (`pip install 'pyspark[connect]'`)")
+            problem = MissingExtra("spark", needed_for=phrase("connect.reading_from", kind="Spark Connect"))
         except Exception as error:  # noqa: BLE001  (of grpc, of pyspark, of an address that is none)
             note_privately("Spark", error)
             problem = SourceUnavailable("connect.spark_no_answer", spent="nothing")

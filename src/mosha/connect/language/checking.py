@@ -8,6 +8,7 @@ from mosha.connect.language.cases import Case
 from mosha.connect.language.expression import Call, Column, Expression, Literal, Operator
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import DataError
+from mosha.core.language import phrase
 
 __all__ = ["CASTS", "is_loose", "is_number", "join_types", "read_loose_types", "result_type", "type_of"]
 
@@ -120,7 +121,12 @@ _Rule = Callable[[Call, list[Type]], Type]
 def _need(call: Call, kinds: Sequence[Type], allowed: Callable[[Type], bool], what: str) -> None:
     for kind in kinds:
         if not allowed(kind):
-            raise DataError("connect.operator_needs", operator=call.operator.name.lower(), what=what, kind=str(kind))
+            raise DataError(
+                "connect.operator_needs",
+                operator=call.operator.name.lower(),
+                what=phrase(f"connect.{what}"),
+                kind=str(kind),
+            )
 
 
 def _numbers(call: Call, kinds: list[Type]) -> Type:
@@ -166,7 +172,7 @@ def _texts(result: Type) -> _Rule:
 
 def _dates(call: Call, kinds: list[Type], *, clock: bool) -> None:
     allowed = {Type.TIMESTAMP, Type.INSTANT} if clock else {Type.DATE, Type.TIMESTAMP, Type.INSTANT}
-    _need(call, kinds, lambda kind: kind in allowed, "a timestamp" if clock else "a date")
+    _need(call, kinds, lambda kind: kind in allowed, "timestamps" if clock else "dates")
 
 
 def _date_part(call: Call, kinds: list[Type]) -> Type:

@@ -18,6 +18,7 @@ from mosha.connect.plan.person_steps import Summary
 from mosha.connect.plan.relation import Compute, Relation, Where
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
+from mosha.core.language import phrase
 
 __all__ = ["MOST_TEXTS", "Aggregation", "Distinct", "NearRanks", "Norms", "Question", "are_plain", "check_growth"]
 
@@ -198,7 +199,9 @@ class Distinct(Question):
         object.__setattr__(self, "of", as_expression(self.of))
         kind = type_of(self.of, self.relation.schema)
         if self.add and kind is not Type.INTEGER:
-            raise DataError("connect.operator_needs", operator="sum", what="whole numbers", kind=str(kind))
+            raise DataError(
+                "connect.operator_needs", operator="sum", what=phrase("connect.whole_numbers"), kind=str(kind)
+            )
         check_growth(self.relation, [*(expression for _, expression in self.keys), self.of])
         check_limit("at_most", self.at_most)
         seeds(self.key)

@@ -13,6 +13,7 @@ from mosha.connect.language.schema import Schema, Type
 from mosha.connect.plan.relation import Relation, Stability, check_depth
 from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.language import phrase
 
 __all__ = ["NOT_CHANGED", "OwnerJoin", "Pick", "SeveralOwners", "Summary", "SummaryColumn", "SummaryKind", "Union"]
 
@@ -131,7 +132,9 @@ class SummaryColumn:
                 raise DataError("connect.booleans_have_no_order")
             return kind
         if not kind.numeric:
-            raise DataError("connect.operator_needs", operator=self.kind, what="numbers", kind=str(kind))
+            raise DataError(
+                "connect.operator_needs", operator=self.kind, what=phrase("connect.numbers"), kind=str(kind)
+            )
         return Type.REAL if self.kind == "mean" else kind
 
 

@@ -6,14 +6,16 @@ import importlib
 from typing import Any
 
 from mosha.core.errors import MissingExtra
+from mosha.core.language import Phrase
 
 __all__ = ["load_guest"]
 
 
-def load_guest(module: str, *, extra: str, needed_for: str) -> Any:
+def load_guest(module: str, *, extra: str, needed_for: Phrase) -> Any:
     """The module, or a `MissingExtra` that names the extra which brings it.
 
-    >>> load_guest("json", extra="fast", needed_for="an example").dumps([1])
+    >>> from mosha.core.language import phrase
+    >>> load_guest("json", extra="fast", needed_for=phrase("core.table_of", kind="json")).dumps([1])
     '[1]'
     """
     try:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.language import phrase
 from mosha.core.private_log import note_privately
 from mosha.federated.plans.shared_noise_of_examples import DistributedExamples
 from mosha.federated.secure.keys import Ring
@@ -19,7 +20,7 @@ try:
     from mosha.federated.flower.masking import MaskedSteps
     from mosha.federated.flower.records import ARRAYS, arrays_of
 except ImportError:
-    raise MissingExtra("federated", needed_for="mosha.federated.flower_examples") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 if TYPE_CHECKING:
     import torch

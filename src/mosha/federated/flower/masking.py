@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mosha.core.errors import MissingExtra, RunError
+from mosha.core.language import phrase
 from mosha.federated.flower.records import CONFIG, STAGE, message_of, record_of
 from mosha.federated.flower.secure import MASKED, _from_lists, _to_lists
 from mosha.federated.secure.client import SecureClient
@@ -16,7 +17,7 @@ from mosha.noise import secure
 try:
     from flwr.app import ConfigRecord, Message
 except ImportError:
-    raise MissingExtra("federated", needed_for="federated learning on Flower") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 __all__ = ["MaskedSteps", "answer"]
 

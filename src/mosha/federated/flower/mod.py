@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, MissingExtra, MoshaError, RunError
+from mosha.core.language import phrase
 from mosha.federated.layout import Layout
 from mosha.federated.plans.client_side import ClientSide
 from mosha.federated.plans.shared_noise import Distributed
@@ -23,7 +24,7 @@ try:
     from mosha.federated.flower.records import ARRAYS, arrays_of
     from mosha.federated.flower.reports import REPORT
 except ImportError:
-    raise MissingExtra("federated", needed_for="mosha.federated.flower_mod") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 __all__ = ["flower_mod"]
 

@@ -7,12 +7,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from mosha.core.errors import MissingExtra, SourceUnavailable
+from mosha.core.language import phrase
 from mosha.federated.flower.records import messages, replies_by_node
 
 try:
     from flwr.app import MessageType
 except ImportError:
-    raise MissingExtra("federated", needed_for="federated learning on Flower") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 __all__ = ["Network"]
 

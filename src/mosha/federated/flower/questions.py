@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.language import phrase
 from mosha.core.number import positive, positive_integer
 from mosha.core.release import Release
 from mosha.federated.analytics import Analytics
@@ -24,7 +25,7 @@ try:
     from mosha.federated.flower.records import ARRAYS, arrays_of, message_of, record_of
     from mosha.federated.flower.secure import opened_sum
 except ImportError:
-    raise MissingExtra("federated", needed_for="mosha.federated.flower_ask") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 __all__ = ["flower_answer", "flower_ask"]
 

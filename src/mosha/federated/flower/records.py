@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import MissingExtra
+from mosha.core.language import phrase
 
 try:
     from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 except ImportError:
-    raise MissingExtra("federated", needed_for="federated learning on Flower") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 __all__ = ["ARRAYS", "CONFIG", "STAGE", "Reply", "arrays_of", "message_of", "messages", "record_of", "replies_by_node"]
 

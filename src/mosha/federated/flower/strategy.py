@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.language import phrase
 from mosha.core.number import non_negative, positive, positive_integer
 from mosha.federated.checkpoint import Checkpoint
 from mosha.federated.federation import Ask, Block
@@ -28,7 +29,7 @@ try:
 
     from mosha.federated.flower.network import Network
 except ImportError:
-    raise MissingExtra("federated", needed_for="mosha.federated.flower") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 __all__ = ["FlowerStrategy", "flower"]
 

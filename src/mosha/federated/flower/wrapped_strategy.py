@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.language import phrase
 from mosha.federated.optimizer import Floats
 from mosha.federated.plans.plan import FederatedPlan
 from mosha.federated.plans.shared_noise_of_examples import DistributedExamples
@@ -18,7 +19,7 @@ try:
     from flwr.serverapp import strategy as strategies
     from flwr.serverapp.strategy import FedAvg
 except ImportError:
-    raise MissingExtra("federated", needed_for="mosha.federated.wrap_strategy") from None
+    raise MissingExtra("federated", needed_for=phrase("federated.on_flower")) from None
 
 __all__ = ["WrappedStrategy", "wrap_strategy"]
 

@@ -16,7 +16,7 @@ from mosha.ledger.storage.transactions import ADDED, SCHEMA, Storage, Transactio
 try:
     import psycopg
 except ImportError:
-    raise MissingExtra("postgres", needed_for="a ledger in PostgreSQL") from None
+    raise MissingExtra("postgres", needed_for=phrase("ledger.in_postgresql")) from None
 
 __all__ = ["PostgreSQLStorage"]
 

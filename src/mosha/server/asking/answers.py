@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from mosha.core.language import Language, Phrase, phrase_from_dict, phrase_to_dict, translate
+from mosha.core.language import Language, Phrase, phrase, phrase_from_dict, phrase_to_dict, translate
 from mosha.core.names.extras import load_guest
 from mosha.server.catalogue.grants import is_beneath
 
@@ -104,7 +104,7 @@ def to_csv(answer: Mapping[str, Any], level: str = "0.95") -> str:
 
 def to_arrow(answer: Mapping[str, Any], level: str, form: str) -> bytes:
     """The same table as a file of Arrow or Parquet, with the receipt's entry in its metadata."""
-    arrow = load_guest("pyarrow", extra="arrow", needed_for="an answer as Arrow or Parquet")
+    arrow = load_guest("pyarrow", extra="arrow", needed_for=phrase("server.answer_as_arrow"))
     names = [column["name"] for column in answer["columns"]]
     kinds = {"boolean": arrow.bool_(), "integer": arrow.int64(), "real": arrow.float64(), "text": arrow.string()}
     columns, labels = [], []
@@ -122,7 +122,9 @@ def to_arrow(answer: Mapping[str, Any], level: str, form: str) -> bytes:
     table = table.replace_schema_metadata({"mosha.entry": str(answer["receipt"]["entry"]), "mosha.confidence": level})
     out = arrow.BufferOutputStream()
     if form == "parquet":
-        load_guest("pyarrow.parquet", extra="arrow", needed_for="an answer as Parquet").write_table(table, out)
+        load_guest("pyarrow.parquet", extra="arrow", needed_for=phrase("server.answer_as_arrow")).write_table(
+            table, out
+        )
     else:
         with arrow.ipc.new_file(out, table.schema) as writer:
             writer.write_table(table)

@@ -99,7 +99,7 @@ def add_version(
     kept["unit"] = kept["unit"] | ({"of": before["unit"]["of"]} if "of" in before["unit"] else {})
     old, new = (unit_of(each) for each in (before, kept))
     if not old.protects_same(new):
-        raise Conflict("server.wrong_state", parameter="declaration.unit", state=old.describe())
+        raise Conflict("server.wrong_state", parameter="declaration.unit", state=old.phrase())
     with database.transaction() as transaction:
         last = transaction.row("SELECT MAX(version) AS version FROM declarations WHERE dataset = ?", name)
         version = (last or {"version": 0})["version"] + 1

@@ -29,7 +29,7 @@ def propose_publication(database: Database, said: Mapping[str, Any], author: str
     """Write a proposal down that waits for a reviewer: one for each answer, and not too many of one author."""
     request = database.row("SELECT * FROM requests WHERE id = ?", said["request"])
     if request is None or request["outcome"] != "answered" or (request["visible"] or 0) > now() or request["hidden"]:
-        raise Conflict("server.wrong_state", state="not answered")
+        raise Conflict("server.wrong_state", state="not_answered")
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM publications WHERE slug = ?", said["slug"]):
             raise Conflict("server.exists", parameter="slug", name=said["slug"])

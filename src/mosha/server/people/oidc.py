@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from mosha.core.language import phrase
 from mosha.core.names.extras import load_guest
 from mosha.server.clock import now
 from mosha.server.errors import BadRequest, Conflict, SignInNeeded
@@ -26,7 +27,7 @@ from mosha.server.people.principals import create_principal
 from mosha.server.settings import Settings
 from mosha.server.store.database import Database
 
-load_guest("joserfc", extra="oidc", needed_for="OpenID Connect")
+load_guest("joserfc", extra="oidc", needed_for=phrase("server.openid_connect"))
 
 from joserfc import jwt  # noqa: E402
 from joserfc.errors import JoseError  # noqa: E402

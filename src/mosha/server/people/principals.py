@@ -132,7 +132,7 @@ def find_member(database: Database, team: Row, said: str) -> str:
     """The id of somebody who may become a member: people, of teams."""
     person = find_principal(database, said)
     if team["kind"] != "team" or person["kind"] != "person":
-        raise BadRequest("server.field_wrong", parameter="person", expected="a person, in a team")
+        raise BadRequest("server.field_wrong", parameter="person", expected=phrase("server.person_in_team"))
     return str(person["id"])
 
 

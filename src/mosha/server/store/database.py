@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import MissingExtra
+from mosha.core.language import phrase
 from mosha.server.errors import NotFound, StoreUnavailable
 
 __all__ = ["Database", "Row", "Transaction", "marks", "open_database"]
@@ -229,7 +230,7 @@ class PostgreSQLDatabase(Database):
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:
-            raise MissingExtra("postgres", needed_for="a server on PostgreSQL") from None
+            raise MissingExtra("postgres", needed_for=phrase("server.on_postgresql")) from None
         self._url, self._patience, self._psycopg = url, patience, psycopg
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         with self._lend(writing=True) as transaction:

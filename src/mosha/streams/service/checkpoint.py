@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mosha.core.errors import InvalidParameter, StateRefused
+from mosha.core.language import phrase
 from mosha.files.locks import FileLock
 from mosha.files.sealed import SealedFile, check_secret, own_secret
 
@@ -37,9 +38,9 @@ class Checkpoint:
         given = None if secret is None else check_secret(secret)
         self.path, self._name = check_place(path), name
         self._held_lock = self._lock()
-        what = f"stream {name!r}"
+        what = phrase("streams.this_stream", name=name)
         try:
-            master = own_secret(self.path, what=what, again="Start a new stream.") if given is None else given
+            master = own_secret(self.path, what=what, again=phrase("streams.start_anew")) if given is None else given
         except OSError:
             self.close()
             raise self._refuse_access() from None
