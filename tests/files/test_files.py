@@ -15,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mosha.core.errors import InvalidParameter, StateRefused
+from mosha.core.language import phrase
 from mosha.files import atomic, sealed
 from mosha.files.atomic import create_file, is_open_to_others, replace_file
 from mosha.files.locks import FileLock
 from mosha.files.packing import pack, unpack
 from mosha.files.sealed import SealedFile, own_secret
 
+WHAT = phrase("learning.another_path")
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: (
@@ -68,7 +70,7 @@ def test_lengths_of_files_fall_into_few() -> None:
 
 
 def box(path: Any, secret: Any, purpose: str = "a", magic: bytes = b"test\n") -> Any:
-    return SealedFile(path, secret=secret, magic=magic, purpose=purpose, what="a test")
+    return SealedFile(path, secret=secret, magic=magic, purpose=purpose, what=WHAT)
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 31, 32, 33, 100])
@@ -144,12 +146,12 @@ def test_a_file_is_created_once_for_its_owner_alone(
 
 def test_a_secret_is_made_once_and_not_for_a_file_that_had_another(tmp_path: Path) -> None:
     path = tmp_path / "f"
-    first = own_secret(path, what="it", again="Again.")
-    assert own_secret(path, what="it", again="Again.") == first
+    first = own_secret(path, what=WHAT, again=WHAT)
+    assert own_secret(path, what=WHAT, again=WHAT) == first
     path.write_bytes(b"state")
     (tmp_path / "f.key").unlink()
-    with pytest.raises(StateRefused, match="Again"):
-        own_secret(path, what="it", again="Again.")
+    with pytest.raises(StateRefused, match="Give another path"):
+        own_secret(path, what=WHAT, again=WHAT)
 
 
 def test_a_lock_has_one_holder_among_processes_and_is_free_after_a_crash(tmp_path: Path) -> None:

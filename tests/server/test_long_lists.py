@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from mosha.events import Gaussian
 from mosha.local import Frequency
+from mosha.server.api.table import BY_NAME
 from mosha.server.catalogue.grants import make_grant
 from mosha.server.catalogue.surveys import open_survey
 from mosha.server.people.principals import create_principal
@@ -42,6 +44,8 @@ def fill(house: Any) -> None:
     house.call("zhao", "POST", "/publications/s/decision", {"verdict": "approve", "reason": "good"})
     said = {"name": "s", "dataset": "visits", "measure": "count", "horizon": 2, "epsilon": 0.01}
     assert house.call("wang", "POST", "/series", said).status_code == 201
+    planned = {"name": "s", "dataset": "visits", "event": Gaussian(90.0).to_dict(), "delta": 1e-8}
+    assert house.call("wang", "POST", "/trainings", planned, key="planned").status_code == 201
     survey = json.loads(Frequency(["a", "b"], epsilon=1.0, protocol="k-ary").to_json())
     rows = {
         "datasets": database.row("SELECT * FROM datasets WHERE name = 'visits'"),
@@ -49,6 +53,7 @@ def fill(house: Any) -> None:
         "requests": database.row("SELECT * FROM requests WHERE id = ?", waiting),
         "publications": database.row("SELECT * FROM publications WHERE slug = 's'"),
         "schedules": database.row("SELECT * FROM schedules WHERE name = 's'"),
+        "trainings": database.row("SELECT * FROM trainings"),
     }
     li = database.row("SELECT * FROM principals WHERE name = 'li'")
     limits = {"epsilon": 0.001, "expires": "2099-01-01"}
@@ -60,6 +65,7 @@ def fill(house: Any) -> None:
         copy_row(database, "publications", rows["publications"], slug=name, title=name, **later)
         copy_row(database, "publications", rows["publications"], slug=f"q-{name}", state="proposed", **later)
         copy_row(database, "schedules", rows["schedules"], id=name, name=name, **later)
+        copy_row(database, "trainings", rows["trainings"], id=name, name=name, **later)
         create_principal(database, kind="person", name=name)
         create_principal(database, kind="agent", name=f"z{name}", parent=li["id"])
         if name in GRANTED:
@@ -73,6 +79,7 @@ PLACES = {
     "published": ("", "/public", r'href="/public/(n\d+)"', r"/public\?before="),
     "series": ("", "/public", r'href="/series/(n\d+)"', r"/public\?series_before="),
     "series of a dataset": ("wang", "/datasets/visits", r'href="/series/(n\d+)"', r"/datasets/visits\?series_before="),
+    "trainings": ("wang", "/datasets/visits", r"<tr><td>(n\d+)</td>", r"/datasets/visits\?trained_before="),
     "proposals": ("zhao", "/review", r'action="/review/publications/q-(n\d+)"', r"/review\?proposed="),
     "agents": ("li", "/agents", r"<strong>z(n\d+)</strong>", r"/agents\?before="),
     "surveys": ("wang", "/surveys", r'href="/survey/(n\d+)"', r"/surveys\?before="),
@@ -123,3 +130,10 @@ def test_the_whole_chain_is_downloaded_by_those_who_may_read_it(place: Any) -> N
 
 def token(place: Any, who: Any) -> dict[str, Any]:
     return {"Authorization": f"Bearer {place.tokens[who]}"}
+
+
+def test_whatever_lists_takes_a_place_to_begin_and_a_number_to_end() -> None:
+    """Except what is short by itself: one's own tokens and grants, hooks of a server, lessons."""
+    short = {"listTokens", "listMyGrants", "listWebhooks", "listLessons"}
+    lists = {name: set(one.query) for name, one in BY_NAME.items() if name.startswith("list")}
+    assert {name for name, query in lists.items() if not ("limit" in query and query & {"before", "after"})} == short

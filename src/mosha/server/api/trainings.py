@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import integer, mapping, number, one_of, record, text
+from mosha.server.api.shapes import NEWEST
 from mosha.server.catalogue.grants import find_grant
 from mosha.server.catalogue.trainings import (
     describe_training,
@@ -54,9 +55,9 @@ def read(call: Call) -> Reply:
 
 
 def list_visible(call: Call) -> Reply:
-    rows = list_trainings(call.service.database, dataset=call.query.get("dataset"))
+    rows, following = call.read_page(list_trainings, call.service.database, dataset=call.query.get("dataset"))
     shown = [row for row in rows if may(call.principal, "training.read", Thing(row["dataset"]))]
-    return Reply({"trainings": [describe_training(row) for row in shown]})
+    return Reply({"trainings": [describe_training(row) for row in shown], "next": following})
 
 
 _PLAN = {"dataset": text(63), "event": mapping()}
@@ -112,7 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
         tag="trainings",
         summary="Trainings of datasets that I may look after, the newest first.",
         handler=list_visible,
-        query={"dataset": text(63)},
+        query={"dataset": text(63), **NEWEST},
     ),
     _training("readTraining", "GET", "", "training.read", "A training: its plan, who paid, how far it says it is."),
     _training("reportTraining", "POST", "/report", "training.report", "Say how far a training is, and how it ended."),

@@ -22,7 +22,7 @@ from mosha.core.unit import Unit
 from mosha.ledger import JointAccount, Ledger
 from mosha.server.catalogue.datasets import find_dataset
 from mosha.server.catalogue.grants import check_room, find_grant, paying_accounts
-from mosha.server.clock import as_text, now
+from mosha.server.clock import END_OF_TIME, as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.store.database import Database, Row
 
@@ -146,9 +146,12 @@ def find_training(database: Database, identity: str) -> Row:
     return database.find("SELECT * FROM trainings WHERE id = ?", identity)
 
 
-def list_trainings(database: Database, *, dataset: str | None = None, most: int = 200) -> list[Row]:
-    where, values = (" WHERE dataset = ?", (dataset,)) if dataset is not None else ("", ())
-    return database.rows(f"SELECT * FROM trainings{where} ORDER BY created DESC LIMIT ?", *values, most)  # noqa: S608
+def list_trainings(
+    database: Database, *, dataset: str | None = None, before: int = END_OF_TIME, most: int = 200
+) -> list[Row]:
+    where, values = ("dataset = ? AND ", (dataset,)) if dataset is not None else ("", ())
+    statement = f"SELECT * FROM trainings WHERE {where}created < ? ORDER BY created DESC LIMIT ?"  # noqa: S608
+    return database.rows(statement, *values, before, most)
 
 
 def describe_training(row: Row) -> dict[str, Any]:

@@ -212,7 +212,7 @@ def forecast_rows(forecast: Data) -> list[Data]:
     ]
     if len(rows) > 1 and all(row["bars"] == rows[0]["bars"] for row in rows):
         return [{"group": "", "many": len(rows), "bars": rows[0]["bars"]}]
-    return rows[:30]
+    return rows
 
 
 def ask(visit: Visit) -> Response:

@@ -32,6 +32,7 @@ def show_dataset(visit: Visit) -> Response:
     grants = visit.do("listGrants", path=visit.path, query=query) if sees else {"grants": [], "next": None}
     can_grant = visit.may("grant.create", name) and found["state"] == "open"
     series = visit.do("listSeries", query={"dataset": name, "limit": PAGE} | visit.read_place("series_before"))
+    trained = visit.do("listTrainings", query={"dataset": name, "limit": PAGE} | visit.read_place("trained_before"))
     return visit.render(
         "dataset.html",
         found=found,
@@ -39,12 +40,13 @@ def show_dataset(visit: Visit) -> Response:
         more=grants["next"],
         booked=grants.get("booked"),
         people=visit.read_names(grant["principal"] for grant in grants["grants"]),
-        everybody=[one["name"] for one in visit.do("listPrincipals")["principals"]]
+        everybody=[one["name"] for one in visit.do("listPrincipals", query={"limit": 500})["principals"]]
         if can_grant and visit.may("principal.list")
         else [],
         series=series["series"],
         more_series=series["next"],
-        trainings=visit.do("listTrainings", query={"dataset": name})["trainings"],
+        trainings=trained["trainings"],
+        more_trainings=trained["next"],
         can_ask=visit.may("ask", name),
         can_grant=can_grant,
         can_schedule=visit.may("stream.create", name) and found["state"] == "open",

@@ -155,16 +155,20 @@ def key(number: int) -> Markup:
     return _svg(f'<path class="line line-{number}" d="M1 5H29"/>', view="0 0 30 10", kind="key")
 
 
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def picture(
     title: str, labels: Sequence[str], values: Sequence[float | None], bars: Sequence[float | None], note: str
 ) -> str:
     """A chart that stands alone, as a file: bars with error bars, with its own colours."""
     low, high = axis(values, bars)
     place = _scale(low, high, 190, 570)
-    body = f'<text x="10" y="24" font-size="16">{escape(title[:80])}</text>'
+    body = f'<text x="10" y="24" font-size="16">{escape(_shorten(title, 80))}</text>'
     for number, (label, value, bar) in enumerate(zip(labels, values, bars, strict=True)):
         y = 44 + number * 26
-        body += f'<text x="180" y="{y + 14}" text-anchor="end" font-size="13">{escape(label[:28])}</text>'
+        body += f'<text x="180" y="{y + 14}" text-anchor="end" font-size="13">{escape(_shorten(label, 28))}</text>'
         if value is None:
             continue
         left, right = sorted((place(0.0), place(value)))

@@ -14,7 +14,7 @@ from mosha.server.errors import NotFound, SignInNeeded
 from mosha.server.pages.book import list_unsigned
 from mosha.server.pages.glossary import WORDS
 from mosha.server.pages.paying import is_usable
-from mosha.server.pages.site import FOLDER, PRIVATE, Visit
+from mosha.server.pages.site import FOLDER, PAGE, PRIVATE, Visit
 from mosha.server.people.credentials import issue
 
 __all__ = ["ROUTES"]
@@ -50,10 +50,11 @@ def show_front(visit: Visit) -> Response:
 def _show_home(visit: Visit) -> Response:
     """What needs me today, and what I did last."""
     reviews, audits = visit.has("reviewer"), visit.has("auditor")
-    listed = visit.do("listDatasets", query={"limit": _FEW})
+    listed = visit.do("listDatasets", query={"limit": PAGE})
     found: dict[str, Any] = {
         "datasets": [_with_budget(visit, one) for one in listed["datasets"]],
-        "more": listed["next"],
+        "few": _FEW,
+        "more": listed["next"] or len(listed["datasets"]) > _FEW,
         "grants": [grant for grant in visit.do("listMyGrants")["grants"] if is_usable(grant)],
         "mine": visit.do("listRequests", query={"mine": "true", "limit": 8})["requests"],
         "waiting": [],
