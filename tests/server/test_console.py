@@ -13,6 +13,7 @@ import pytest
 from mosha.core.language import templates
 from mosha.server.pages import builder
 from mosha.server.pages.glossary import WORDS, find_words
+from mosha.server.pages.numbers import percent, write_above, write_at_least, write_at_most, write_column
 from mosha.server.pages.site import FOLDER
 from tests.server.house import opened
 
@@ -68,6 +69,32 @@ def test_the_script_is_small() -> None:
     assert len((FOLDER / "static" / "swap.js").read_bytes()) <= 2048
 
 
+PROMISES = r"(?:epsilon|delta|rho|slack|cost|spent|limit|amount|factor|highest|left|room)"
+
+
+def test_a_promise_is_never_said_smaller_than_it_is_and_a_rest_never_larger() -> None:
+    """Whatever is named as a promise passes one of the three ways to write it that know which way to round."""
+    for name, text in TEXTS.items():
+        assert not re.findall(rf"\b{PROMISES}(?:[\"', 0)]*)\|plain", text), name
+    for power in range(-90, 60):
+        for turn in range(1, 40):
+            value = 10.0 ** (power / 10) * (1 + turn / 40 + 1e-5 * turn)
+            for write, sign in ((write_at_most, 1), (write_at_least, -1), (write_above, 1)):
+                assert sign * read(write(value)) >= sign * value * (1 - sign * 1e-8), (write, value)
+            share = value / 2e6
+            assert read(percent(share).rstrip("%")) >= share * 100 * (1 - 1e-8)
+            assert read(write_column([value, 1.0], True)[0]) >= value * (1 - 1e-8)
+
+
+def read(text: str) -> float:
+    """A number as a person reads it."""
+    digits, _, power = text.replace(",", "").partition("\N{MULTIPLICATION SIGN}10")
+    if digits.startswith("10") and digits[-1] in RAISED:
+        digits, power = "1", digits[2:]
+    return float(digits) * 10.0 ** int("".join(RAISED[one] for one in power) or 0)
+
+
+RAISED = dict(zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True))
 COLUMNS = [
     {"name": "pid", "type": "integer", "unit": True},
     {"name": "ward", "type": "text", "keys": ["a", "b"]},

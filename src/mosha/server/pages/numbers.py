@@ -1,11 +1,24 @@
-"""Numbers as pages write them: as many digits as their error bars support, and bounds never rounded down."""
+"""Numbers as pages write them: as many digits as their error bars support.
+
+A promise is never said smaller than it is, and what is left never larger; what a float adds to a number (a part in
+10^8 and less) is no promise.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-__all__ = ["find_factor", "percent", "write_above", "write_column", "write_name", "write_plainly"]
+__all__ = [
+    "find_factor",
+    "percent",
+    "write_above",
+    "write_at_least",
+    "write_at_most",
+    "write_column",
+    "write_name",
+    "write_plainly",
+]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGE, _SMALL = 1e12, 1e-4  # beyond them a number with an error bar is written with a power of ten
@@ -25,6 +38,34 @@ def write_plainly(value: object, bar: float | None = None) -> str:
         return str(value)
     text = _write_size(abs(value), bar)
     return f"−{text}" if value < 0 and text.strip("0.,") else text  # noqa: RUF001  (a minus as wide as the figures)
+
+
+def write_at_most(value: object) -> str:
+    """Three digits of a promise or a payment, rounded up.
+
+    >>> write_at_most(0.2501), write_at_most(0.1 + 0.2), write_at_most(1.001e-6), write_at_most(3)
+    ('0.251', '0.3', '1.01×10⁻⁶', '3')
+    """
+    return write_plainly(_round(value, math.ceil))
+
+
+def write_at_least(value: object) -> str:
+    """Three digits of what is left, rounded down.
+
+    >>> write_at_least(0.2499), write_at_least(0.7 - 0.6), write_at_least(0.0)
+    ('0.249', '0.1', '0')
+    """
+    return write_plainly(_round(value, math.floor))
+
+
+def _round(value: object, towards: Callable[[float], int], digits: int | None = None) -> object:
+    """To a number of places behind the point, or to three digits in all; other values as they are."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value or not math.isfinite(value):
+        return value
+    places = 2 - math.floor(math.log10(abs(value))) if digits is None else digits
+    many = value * 10.0**places if places < 300 else value * 1e300 * 10.0 ** (places - 300)
+    whole = round(many) if abs(many - round(many)) < 1e-8 * abs(many) else towards(many)
+    return float(f"{whole}e{-places}")
 
 
 def _write_size(size: float, bar: float | None) -> str:
@@ -50,13 +91,15 @@ def _write_with_bar(size: float, bar: float) -> str:
     return f"{rounded:,.{max(0, min(digits, 12))}f}"
 
 
-def write_column(values: Sequence[float | None]) -> list[str]:
-    """Numbers that stand below each other, with their points below each other too.
+def write_column(values: Sequence[float | None], up: bool = False) -> list[str]:  # noqa: FBT001, FBT002
+    """Numbers that stand below each other, with their points below each other too; promises are rounded up.
 
     >>> write_column([0.4, 1, 0.55]), write_column([5.99, 138, None]), write_column([1e-5, 2])
     (['0.40', '1.00', '0.55'], ['6.0', '138.0', '–'], ['10⁻⁵', '2'])
+    >>> write_column([138.21, 1], up=True)
+    ['139', '1']
     """
-    plain = [write_plainly(value) for value in values]
+    plain = [write_at_most(value) if up else write_plainly(value) for value in values]
     sizes = [abs(value) for value in values if value]
     if not sizes or not all(math.isfinite(size) and size < 1e9 for size in sizes):
         return plain
@@ -64,7 +107,8 @@ def write_column(values: Sequence[float | None]) -> list[str]:
     digits = min(most, max(len(text.partition(".")[2]) for text in plain))
     if min(sizes) < 10.0**-digits:
         return plain
-    shown = (text if value is None else f"{value:,.{digits}f}" for value, text in zip(values, plain, strict=True))
+    said = [_round(value, math.ceil, digits) for value in values] if up else values
+    shown = (text if value is None else f"{value:,.{digits}f}" for value, text in zip(said, plain, strict=True))
     return [text.replace("-", "−") for text in shown]  # noqa: RUF001  (a minus as wide as the figures)
 
 
@@ -109,11 +153,11 @@ def write_above(factor: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of one as a percentage.
+    """A share of one as a percentage, rounded up: most of them are bounds.
 
-    >>> percent(0.0267), percent(0.99995)
-    ('2.67%', '99.995%')
+    >>> percent(0.0267), percent(0.99995), percent(0.12301), percent(0.999999)
+    ('2.67%', '99.995%', '12.4%', '100%')
     """
     digits = 3 if share > 0.9995 else 2 if share < 0.1 or share > 0.99 else 1
-    text = f"{share * 100:.{digits}f}"
+    text = f"{_round(share * 100, math.ceil, digits):.{digits}f}"
     return f"{text.rstrip('0').rstrip('.')}%"

@@ -25,7 +25,16 @@ from mosha.server.errors import BadRequest, ServerError
 from mosha.server.pages import charts
 from mosha.server.pages.forms import Form, describe_field, read_form, read_number
 from mosha.server.pages.glossary import find_words
-from mosha.server.pages.numbers import find_factor, percent, write_above, write_column, write_name, write_plainly
+from mosha.server.pages.numbers import (
+    find_factor,
+    percent,
+    write_above,
+    write_at_least,
+    write_at_most,
+    write_column,
+    write_name,
+    write_plainly,
+)
 from mosha.server.people.permissions import Principal, Thing, may
 from mosha.server.problems import problem_of
 from mosha.server.service import Service
@@ -56,6 +65,7 @@ def _templates() -> Environment:
     found.globals |= {"charts": charts, "exp": find_factor, "visit_menu": _menu}
     found.filters |= {"plain": write_plainly, "percent": percent, "day": lambda text: str(text)[:10], "clock": _clock}
     found.filters |= {"soft": _soften, "column": write_column, "key": write_name, "above": write_above}
+    found.filters |= {"most": write_at_most, "least": write_at_least}
     found.filters |= {"standing": find_standing}
     return found
 
