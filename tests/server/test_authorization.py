@@ -64,6 +64,8 @@ EXPECTED = {
     "listPublished": EVERYBODY,
     "readPublished": EVERYBODY,
     "readRegistryEntry": EVERYBODY,
+    "readRegistryDetails": "CRULZG",
+    "writeRegistryDetails": "C",
     "listSurveys": SIGNED_IN,
     "createSurvey": "C",
     "readSurvey": EVERYBODY,

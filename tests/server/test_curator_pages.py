@@ -10,8 +10,10 @@ import httpx
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+import yaml
 
 from mosha.core.errors import StepFailed
+from mosha.ledger.publishing.registry import find_problems
 from mosha.mechanisms import Count, laplace
 from tests.server.house import BY_WARD, opened
 
@@ -137,8 +139,36 @@ def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place: Any) -> No
     shown = place.client.get("/series/weekly")
     assert shown.status_code == 200
     assert re.search(r"<code class=\"hash\">\d+:[0-9a-f]{64}</code>", shown.text)
-    registered = place.client.get("/api/v1/series/weekly?format=registry")
-    assert "epsilon" in registered.text
+    assert "format=registry" in shown.text
+    entry = yaml.safe_load(place.client.get("/api/v1/series/weekly?format=registry").text)
+    assert find_problems(entry) == []
+
+
+def test_what_the_registry_asks_for_is_said_by_the_curator_and_an_entry_is_whole_or_there_is_none(place: Any) -> None:
+    """Each entry that the pages give passes the registry's own checks, slug and tier too."""
+    wang, sun = Visitor(place, "wang"), Visitor(place, "sun")
+    file = "/api/v1/statements?account=visits&format=registry"
+    said = {
+        "data_curators": "St. Mary's\n市医院",
+        "registry_authors": "wang",
+        "description": "Stays",
+        "intended_use": "Beds",
+    }
+    page = wang.send("/datasets/visits/registry", **said).text
+    assert "Still to be said: 1" in page
+    assert "市医院" in page
+    refused = sun.client.get(file)
+    assert refused.status_code == 409
+    assert "needs data_product_region." in refused.json()["detail"]
+    wrong = wang.send("/datasets/visits/registry", **said, data_product_region="\\\\alpha")
+    assert wrong.status_code == 422
+    assert "St. Mary" in wrong.text
+    wang.send("/datasets/visits/registry", **said, data_product_region="Shanghai", data_product_sector="Healthcare")
+    entry = yaml.safe_load(sun.client.get(file).text)
+    assert find_problems(entry) == []
+    assert entry["tier"] == 2
+    assert entry["deployment"]["basic"]["data_curators"] == ["St. Mary's", "市医院"]
+    assert "format=registry" in wang.get("/datasets/visits").text
 
 
 def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_change(place: Any) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.server.catalogue.datasets import countersign, propose_dataset
+from mosha.server.catalogue.details import write_details
 from mosha.server.catalogue.grants import make_grant
 from mosha.server.errors import Conflict
 from mosha.server.people.credentials import issue
@@ -45,6 +46,14 @@ DECLARATION: dict[str, Any] = {
         "days": {"type": "integer", "between": [0, 30], "origin": "codebook"},
         "age": {"type": "integer", "between": [0, 120], "origin": "law"},
     },
+}
+REGISTRY = {
+    "data_curators": ["A made-up hospital"],
+    "description": "Stays of made-up patients: counts, sums and means by ward.",
+    "intended_use": "To show what Mosha does; nobody in it is real.",
+    "data_product_region": "Nowhere",
+    "data_product_sector": "Healthcare",
+    "registry_authors": ["wang"],
 }
 
 
@@ -86,6 +95,7 @@ def make_demo(service: Service) -> dict[str, str]:
     }
     propose_dataset(service.database, said, {"path": str(data.resolve())}, TYPES, identities["wang"])
     countersign(service.database, service.ledger, "visits", "zhao")
+    write_details(service.database, "visits", REGISTRY)
     until = (datetime.now(UTC).date() + timedelta(days=90)).isoformat()
     for name in ("li", "zhang"):
         grant = {"principal": name, "epsilon": 1.0, "delta": 1e-7, "expires": until, "approve_above": 0.5}

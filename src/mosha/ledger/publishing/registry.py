@@ -24,7 +24,7 @@ from mosha.core.unit import Client, Edge, Example, Member, Node, Own, Person, Re
 if TYPE_CHECKING:
     from mosha.ledger.publishing.facts import StatementFacts
 
-__all__ = ["draft_entry", "find_problems", "make_entry", "missing_fields", "write_yaml"]
+__all__ = ["SECTORS", "draft_entry", "find_problems", "make_entry", "missing_fields", "write_yaml"]
 
 STATUSES = (
     "Converted",
@@ -43,7 +43,7 @@ _PRODUCTS = (
     "Interactive API",
     "SQL queries",
 )
-_SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
+SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 # section -> field -> (from which tier on an entry has it, what it is); tier 4: never asked for
 TEXT, LIST, DATE, PARAMETERS = "text", "list", "date", "parameters"
 FIELDS: dict[str, dict[str, tuple[int, str | tuple[str, ...]]]] = {
@@ -55,7 +55,7 @@ FIELDS: dict[str, dict[str, tuple[int, str | tuple[str, ...]]]] = {
         "data_product_type": (1, _PRODUCTS),
         "data_product_region": (1, TEXT),
         "publication_date": (1, DATE),
-        "data_product_sector": (4, _SECTORS),
+        "data_product_sector": (4, SECTORS),
     },
     "dp_variant": {
         "variant_name": (2, ("Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom")),
@@ -130,10 +130,12 @@ def draft_entry(statement: StatementFacts) -> dict[str, Any]:
     return {"status": "Draft", "deployment": sections}
 
 
-def make_entry(statement: StatementFacts, details: Mapping[str, object] | None, tier: int | None) -> dict[str, Any]:
-    """The entry with the steward's details, at the given tier or the highest one that its fields reach."""
-    entry = draft_entry(statement)
-    sections = entry["deployment"]
+def make_entry(
+    draft: Mapping[str, Any], details: Mapping[str, object] | None, tier: int | None = None
+) -> dict[str, Any]:
+    """A draft with the steward's details, at the given tier or the highest one that its fields reach."""
+    sections: dict[str, dict[str, Any]] = {name: dict(fields) for name, fields in draft["deployment"].items()}
+    entry: dict[str, Any] = {"status": draft["status"], "deployment": sections}
     for name, value in dict(details or {}).items():
         section = next((section for section, fields in FIELDS.items() if name in fields), None)
         if section is not None:

@@ -91,7 +91,7 @@ class Statement(Shown, StatementFacts):
             tier: 1 (basic), 2 (variant, unit, parameters, model) or 3 (accounting and implementation too); the highest
                 one that the fields reach by default.
         """
-        return make_entry(self, details, tier)
+        return make_entry(draft_entry(self), details, tier)
 
     def to_html(self, lang: Language = "en") -> str:
         """The statement as one page that needs nothing else, in English or Chinese (`lang="zh"`)."""

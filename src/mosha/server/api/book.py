@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
 from mosha.core.errors import UnknownAccount
-from mosha.ledger.publishing.registry import write_yaml
 from mosha.ledger.publishing.statement import Statement
 from mosha.server.api.operation import Call, Operation, Reply
-from mosha.server.api.registry import registry_of, reply_with_registry
+from mosha.server.api.registry import as_file, complete_entry, draw_entry
 from mosha.server.api.schemas import integer, one_of, record, text
 from mosha.server.api.shapes import NEWEST
 from mosha.server.asking.answers import notes_in
@@ -104,9 +102,8 @@ def read_statement(call: Call) -> Reply:
     if form == "json":
         return Reply(statement.to_dict())
     if form == "registry":
-        name = f'attachment; filename="{re.sub("[^a-z0-9-]", "-", name.lower())}.yaml"'
-        text = write_yaml(statement.to_dict()["registry"])
-        return Reply(text, media="application/yaml", headers={"Content-Disposition": name})
+        dataset = _account_thing(call).dataset or ""
+        return as_file(complete_entry(call.service, statement, dataset, {}), name)
     if form == "markdown":
         return Reply(statement.markdown(call.language), media="text/markdown; charset=utf-8")
     headers = {"Content-Security-Policy": STATEMENT_POLICY}
@@ -176,12 +173,13 @@ def read_public(call: Call) -> Reply:
 
 
 def read_registry(call: Call) -> Reply:
-    """The entry of the public registry of deployments, as far as the ledger and the publication can say it."""
+    """The entry of the public registry of deployments; words of the publication go before those of its dataset."""
     row = _find_published(call)
-    dataset = find_request(call.service.database, row["request"])["dataset"]
-    if call.query.get("format", "json") == "yaml":
-        return reply_with_registry(call, dataset, row["slug"])
-    return Reply({"registry": registry_of(call, dataset), "details": json.loads(row["words"])})
+    request = find_request(call.service.database, row["request"])
+    kind = "Synthetic data" if "synthesize" in json.loads(request["question"]).get("plan", {}) else "Summary statistics"
+    said = {"name": row["title"], "data_product_type": kind} | json.loads(row["words"])
+    entry = draw_entry(call, request["dataset"], said)
+    return as_file(entry, row["slug"]) if call.query.get("format") == "yaml" else Reply(entry)
 
 
 _ACCOUNT = {"account": text(300), "format": one_of("json", "html", "markdown", "registry")}

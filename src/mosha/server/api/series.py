@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mosha.server.api.operation import Call, Operation, Reply
-from mosha.server.api.registry import reply_with_registry
+from mosha.server.api.registry import as_file, draw_entry
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
 from mosha.server.api.shapes import EPSILON, NEWEST
 from mosha.server.asking.answers import harmless_cell
@@ -50,7 +50,8 @@ def read(call: Call) -> Reply:
     if form == "json":
         return Reply(described | {"head": str(call.service.public.find_head())})
     if form == "registry":
-        return reply_with_registry(call, described["dataset"], described["name"])
+        said = {"name": described["title"], "data_product_type": "Summary statistics"}
+        return as_file(draw_entry(call, described["dataset"], said), described["name"])
     return Reply(series_to_csv(described), media="text/csv; charset=utf-8")
 
 

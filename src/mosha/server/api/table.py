@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mosha.server.api import book, datasets, lessons, requests, series, sessions, surveys, trainings, webhooks
+from mosha.server.api import book, datasets, lessons, registry, requests, series, sessions, surveys, trainings, webhooks
 from mosha.server.api.operation import Operation
 
 __all__ = ["BY_NAME", "OPERATIONS", "PREFIX"]
@@ -13,6 +13,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *datasets.OPERATIONS,
     *requests.OPERATIONS,
     *book.OPERATIONS,
+    *registry.OPERATIONS,
     *surveys.OPERATIONS,
     *series.OPERATIONS,
     *trainings.OPERATIONS,

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from mosha.ledger.publishing.registry import SECTORS
 from mosha.server.catalogue.datasets import declaration_of
 from mosha.server.errors import BadRequest
 from mosha.server.pages.paying import check_limits
@@ -54,6 +55,8 @@ def show_dataset(visit: Visit) -> Response:
         can_freeze=visit.may("dataset.freeze", name) and found["state"] == "open",
         can_thaw=visit.may("dataset.thaw", name) and found["state"] == "frozen",
         failed=_read_failures(visit, found),
+        registry=visit.do("readRegistryDetails", path=visit.path) if visit.may("dataset.describe", name) else None,
+        sectors=SECTORS,
         can_lift=visit.may("dataset.lift", name),
         can_sign=visit.may("dataset.countersign", name) and found["version"] != found["newest_version"],
         can_declare=visit.may("dataset.declare", name) and found["kind"] == "table" and found["state"] != "retired",
@@ -141,6 +144,20 @@ def add_block(visit: Visit) -> Response:
     return visit.go(f"/datasets/{visit.path['dataset']}")
 
 
+_LISTED = ("data_curators", "registry_authors")
+_SAID = ("description", "intended_use", "data_product_region", "data_product_sector")
+
+
+def describe(visit: Visit) -> Response:
+    """Keep what the public registry asks for; what is left empty may be filled in another day."""
+    body: Data = {part: said for part in _SAID if (said := visit.read_field(part).strip())}
+    for part in _LISTED:
+        if names := [line.strip() for line in visit.read_field(part).splitlines() if line.strip()]:
+            body[part] = names
+    visit.do("writeRegistryDetails", path=visit.path, body=body)
+    return visit.go(f"/datasets/{visit.path['dataset']}#registry")
+
+
 def revoke(visit: Visit) -> Response:
     found = visit.do("readGrant", path=visit.path)
     visit.do("revokeGrant", path=visit.path, query={"reason": visit.read_field("reason").strip()[:300]})
@@ -171,6 +188,7 @@ ROUTES = (
     ("GET", "/datasets/{dataset}", show_dataset),
     ("POST", "/datasets/{dataset}/grants", grant, show_dataset),
     ("POST", "/datasets/{dataset}/blocks", add_block, show_dataset),
+    ("POST", "/datasets/{dataset}/registry", describe, show_dataset),
     ("POST", "/datasets/{dataset}/{change}", change, show_dataset),
     ("POST", "/grants/{grant}/revoke", revoke),
 )

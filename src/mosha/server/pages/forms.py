@@ -58,6 +58,9 @@ _LABELS = {
     "values": "value",
     "vertices": "register_vertices",
     "within": "within",
+} | {
+    part: f"registry_{part}"
+    for part in ("data_curators", "description", "intended_use", "data_product_region", "registry_authors")
 }
 
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from mosha.server.api.lessons import DELTA, KNOBS, LESSONS
 from mosha.server.asking.answers import notes_in, to_csv
+from mosha.server.catalogue.details import list_missing, read_details
 from mosha.server.pages.answers import find_odds, show_some, table_of
 from mosha.server.pages.site import PAGE, Data, Visit
 
@@ -37,7 +38,10 @@ def show_public(visit: Visit) -> Response:
     odds = find_odds(found["price"], None)
     unit = found["answer"]["receipt"]["unit"]["unit"]
     notes = notes_in(found["answer"], visit.language)
-    return visit.render("publication.html", found=found, shown=shown, unit=unit, notes=notes, **odds)
+    has_entry = not list_missing(read_details(visit.service.database, found["dataset"]) | found["words"])
+    return visit.render(
+        "publication.html", has_entry=has_entry, found=found, shown=shown, unit=unit, notes=notes, **odds
+    )
 
 
 def download_csv(visit: Visit) -> Response:

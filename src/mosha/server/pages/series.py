@@ -7,6 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from mosha.core.errors import BudgetExceeded
+from mosha.server.catalogue.details import list_missing, read_details
 from mosha.server.errors import Conflict
 from mosha.server.pages.catalogue import show_dataset
 from mosha.server.pages.site import Data, Visit
@@ -18,7 +19,10 @@ _SHOWN = 200
 
 def show(visit: Visit) -> Response:
     found = visit.do("readSeries", path=visit.path)
-    return visit.render("series.html", found=found, lines=_lines(found), points=found["points"][::-1][:_SHOWN])
+    has_entry = not list_missing(read_details(visit.service.database, found["dataset"]))
+    return visit.render(
+        "series.html", has_entry=has_entry, found=found, lines=_lines(found), points=found["points"][::-1][:_SHOWN]
+    )
 
 
 def _lines(found: Data) -> list[tuple[str, list[tuple[float, float]]]]:

@@ -141,6 +141,7 @@ RULES: dict[str, Rule] = {
     "dataset.read": _roles("curator", "analyst", "reviewer", "auditor", agents=True),
     "dataset.create": _roles("curator"),
     "dataset.declare": _roles("curator"),
+    "dataset.describe": _roles("curator"),
     "dataset.countersign": _roles("reviewer", never_own=True),
     "dataset.freeze": _roles("curator", "reviewer"),
     "dataset.thaw": _roles("reviewer"),

@@ -146,7 +146,11 @@ UPDATE principals SET entered = created WHERE id IN (SELECT principal FROM crede
     OR id IN (SELECT principal FROM identities) OR id IN (SELECT person FROM requests)
 """
 
-_VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+_SIXTH = """
+ALTER TABLE datasets ADD COLUMN registry TEXT NOT NULL DEFAULT '{}'
+"""
+
+_VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 VERSION = len(_VERSIONS)
 _LOCK = 0x6D6F73  # under which PostgreSQL lets one process migrate at a time
 
