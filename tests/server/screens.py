@@ -219,3 +219,17 @@ def driven(base: Any) -> Iterator[Any]:
         yield Page(DRIVER.do(browser.new_page), base)
     finally:
         DRIVER.close_browser(browser)
+
+
+def answer_survey(page: Any) -> None:
+    """Choose the first answer of the survey that is open, see what would leave, and send it."""
+    page.wait("!document.querySelector('input[name=answer]').disabled")
+    if page.by_keys:
+        page.reach("input[name=answer]")
+        page.key("Space")
+    else:
+        page.run("document.querySelector('input[name=answer]').click()")
+    page.wait("!document.querySelector('#send').disabled")
+    assert page.run("document.querySelector('#leaves').innerText.length") > 0
+    page.press("#send")
+    page.wait("!document.querySelector('[data-show=sent]').hidden")

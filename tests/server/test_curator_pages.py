@@ -209,6 +209,16 @@ def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_
     }
 
 
+def test_pictures_of_an_answer_show_all_of_its_numbers_and_its_notebook_names_a_kernel(place: Any) -> None:
+    sql = "SELECT ward, AVG(days) AS days, COUNT(*) AS n FROM visits GROUP BY ward"
+    path, li = f"/requests/{place.answer('li', sql, key='pictures', epsilon=0.05)['id']}", Visitor(place, "li")
+    drawn = li.get(f"{path}/chart.svg").text
+    assert re.findall(r'font-size="16">(\w+)<', drawn) == ["days", "n"]
+    assert len(re.findall(r">\S+ ± [0-9.,]+<", drawn)) == 8
+    assert li.get(f"{path}/chart.png").content.startswith(b"\x89PNG")
+    assert li.get(f"{path}/notebook.ipynb").json()["metadata"]["kernelspec"]["language"] == "python"
+
+
 def test_an_answer_is_downloaded_as_parquet_and_arrow(place: Any) -> None:
     found = place.answer("li", BY_WARD, key="files", epsilon=0.05)
     replies = [
@@ -228,7 +238,7 @@ def test_the_tree_of_budgets_folds_and_leads_to_the_statement_of_every_account(p
     page = Visitor(place, "wang").get("/datasets/visits").text
     assert re.search(r"<details open><summary[^>]*>Granted from this \(\d+\)", page)
     tree = page[page.index('class="tree"') :]
-    links = {html.unescape(link) for link in re.findall(r'href="(/api/v1/statements\?account=[^"]+)"', tree)}
+    links = {html.unescape(link) for link in re.findall(r'href="(/api/v1/statements\?account=[^"]+format=html)"', tree)}
     assert len(links) > 1
     for link in links:
         statement = Visitor(place, "wang").get(link)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.screens import enter, spent
+from tests.server.screens import answer_survey, enter, spent
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 GRANT = {"principal": "li", "epsilon": 50.0, "expires": "2099-01-01"}
@@ -148,15 +148,7 @@ def test_a_person_answers_a_survey_and_only_the_report_leaves(page: Any) -> None
     page.follow("form[action='/surveys'] button")
     page.forget("mosha")
     page.open(f"/survey/{name}")
-    page.wait("!document.querySelector('input[name=answer]').disabled")
-    if page.by_keys:
-        page.reach("input[name=answer]")
-        page.key("Space")
-    else:
-        page.run("document.querySelector('input[name=answer]').click()")
-    page.wait("!document.querySelector('#send').disabled")
-    page.press("#send")
-    page.wait("!document.querySelector('[data-show=sent]').hidden")
+    answer_survey(page)
     assert page.house.call("wang", "GET", f"/surveys/{name}/estimate").json()["accepted"] == 1
     enter(page, "wang")
     page.open(f"/survey/{name}")

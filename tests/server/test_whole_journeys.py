@@ -19,7 +19,7 @@ from mosha.server.serving import say_how_to_enter
 from mosha.server.settings import read_settings
 from tests.server.clocked import add_dataset, make_rows
 from tests.server.house import LONG, run_app
-from tests.server.screens import driven, enter
+from tests.server.screens import answer_survey, driven, enter
 from tests.server.test_more_journeys import call_it
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
@@ -196,17 +196,8 @@ def test_a_newcomer_is_led_from_the_first_page_to_a_survey_and_to_its_estimate(p
     page.follow("form[action='/demo/survey'] button")
     page.run("localStorage.clear()")
     page.open(page.run("location.pathname"))
-    page.wait("!document.querySelector('input[name=answer]').disabled")
     before = page.house.call("wang", "GET", "/surveys/fever-at-work/estimate").json()["accepted"]
-    if page.by_keys:
-        page.reach("input[name=answer]")
-        page.key("Space")
-    else:
-        page.run("document.querySelector('input[name=answer]').click()")
-    page.wait("!document.querySelector('#send').disabled")
-    assert page.run("document.querySelector('#leaves').innerText.length") > 3
-    page.press("#send")
-    page.wait("!document.querySelector('[data-show=sent]').hidden")
+    answer_survey(page)
     enter(page, "wang")
     page.open("/surveys")
     page.follow("a[href='/survey/fever-at-work']")

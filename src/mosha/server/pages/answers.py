@@ -135,38 +135,39 @@ def _find_least(bars: list[float | None]) -> float | None:
     return min(sizes) if sizes and max(sizes) <= 10 * min(sizes) else None
 
 
-def _first_number(visit: Visit) -> tuple[Data, Data]:
-    """An answer as a page shows it, and the number of it that is drawn."""
+def _read_numbers(visit: Visit) -> tuple[Data, list[Data]]:
+    """An answer as a page shows it, and the numbers of it that are drawn, named as people name them."""
     shown = table_of(visit.do("readAnswer", path=visit.path), "0.95")
     if not shown["numbers"]:
         raise NotFound("server.not_found")
-    number = shown["numbers"][0]
-    plan = visit.do("readRequest", path=visit.path)["question"].get("plan", {})
-    title = visit.say(f"graph_asks_{number['name']}") if plan.get("graph") == number["name"] else number["name"]
-    return shown, number | {"name": title}
+    verb = visit.do("readRequest", path=visit.path)["question"].get("plan", {}).get("graph")
+    named = [
+        one | {"name": visit.say(f"graph_asks_{verb}")} if one["name"] == verb else one for one in shown["numbers"]
+    ]
+    return shown, named
 
 
 def download_png(visit: Visit) -> Response:
     """The same picture as points, drawn as the library draws (extra `plot`)."""
     from mosha.pictures.grouped import draw_groups  # noqa: PLC0415  (a guest that not every server has)
 
-    shown, number = _first_number(visit)
+    shown, numbers = _read_numbers(visit)
     keys = {name: [group[place] for group in shown["groups"]] for place, name in enumerate(shown["keys"])}
-    bars = None if any(bar is None for bar in number["bars"]) else number["bars"]
-    values = [math.nan if value is None else value for value in number["values"]]
-    name, note = number["name"], visit.say("picture_note", level="95")
-    figure = draw_groups(keys, {name: values}, {name: bars}, notes={name: ""}, footer=note)
+    values = {one["name"]: [math.nan if value is None else value for value in one["values"]] for one in numbers}
+    bars = {one["name"]: None if any(bar is None for bar in one["bars"]) else one["bars"] for one in numbers}
+    note = visit.say("picture_note", level="95")
+    figure = draw_groups(keys, values, bars, notes=dict.fromkeys(values, ""), footer=note)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=150)
     return _file(out.getvalue(), "image/png", f"{visit.path['request']}.png")
 
 
 def download_chart(visit: Visit) -> Response:
-    """The first number of an answer as a picture."""
-    shown, number = _first_number(visit)
-    labels = [" · ".join(write_name(part) for part in group) or number["name"] for group in shown["groups"]]
-    note = visit.say("picture_note", level="95")
-    drawn = charts.picture(number["name"], labels, number["values"], number["bars"], note)
+    """The numbers of an answer as a picture, one below the other."""
+    shown, numbers = _read_numbers(visit)
+    labels = [" · ".join(write_name(part) for part in group) or numbers[0]["name"] for group in shown["groups"]]
+    panels = [(one["name"], one["values"], one["bars"]) for one in numbers]
+    drawn = charts.picture(labels, panels, visit.say("picture_note", level="95"))
     return _file(drawn, "image/svg+xml", f"{visit.path['request']}.svg")
 
 
@@ -203,7 +204,8 @@ def download_notebook(visit: Visit) -> Response:
             "execution_count": None,
         },
     ]
-    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}
     return _file(json.dumps(book, ensure_ascii=False, indent=1), "application/x-ipynb+json", f"{found['id']}.ipynb")
 
 

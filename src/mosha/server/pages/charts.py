@@ -11,6 +11,8 @@ from html import escape
 
 from markupsafe import Markup
 
+from mosha.server.pages.numbers import write_plainly
+
 __all__ = ["axis", "bar_row", "curves", "dots", "gauge", "key", "picture", "reach"]
 
 
@@ -160,26 +162,37 @@ def _shorten(text: str, most: int) -> str:
 
 
 def picture(
-    title: str, labels: Sequence[str], values: Sequence[float | None], bars: Sequence[float | None], note: str
+    labels: Sequence[str], panels: Sequence[tuple[str, Sequence[float | None], Sequence[float | None]]], note: str
 ) -> str:
-    """A chart that stands alone, as a file: bars with error bars, with its own colours."""
-    low, high = axis(values, bars)
-    place = _scale(low, high, 190, 570)
-    body = f'<text x="10" y="24" font-size="16">{escape(_shorten(title, 80))}</text>'
-    for number, (label, value, bar) in enumerate(zip(labels, values, bars, strict=True)):
-        y = 44 + number * 26
-        body += f'<text x="180" y="{y + 14}" text-anchor="end" font-size="13">{escape(_shorten(label, 28))}</text>'
-        if value is None:
-            continue
-        left, right = sorted((place(0.0), place(value)))
-        body += f'<rect x="{left:.1f}" y="{y + 2}" width="{right - left:.1f}" height="14" fill="#7fb9bd"/>'
-        if bar is not None and math.isfinite(bar):
-            first, last = place(value - bar), place(value + bar)
-            path = f"M{first:.1f} {y + 9}H{last:.1f}M{first:.1f} {y + 4}v10M{last:.1f} {y + 4}v10"
-            body += f'<path d="{path}" stroke="#1c2430" fill="none" stroke-width="1.5"/>'
-    height = 44 + len(labels) * 26 + 30
-    body += f'<text x="10" y="{height - 10}" font-size="11" fill="#5b6675">{escape(note)}</text>'
+    """A chart that stands alone, as a file, with its own colours: bars with error bars and the numbers beside them.
+
+    A panel is a name, its values and their bars.
+    """
+    body, y = "", 0
+    for name, values, bars in panels:
+        body += f'<text x="10" y="{y + 24}" font-size="16">{escape(_shorten(name, 80))}</text>'
+        place = _scale(*axis(values, bars), 190, 570)
+        y += 34
+        for label, value, bar in zip(labels, values, bars, strict=True):
+            body += f'<text x="180" y="{y + 14}" text-anchor="end" font-size="13">{escape(_shorten(label, 24))}</text>'
+            body += "" if value is None else _draw_alone(value, bar, y, place)
+            y += 26
+        y += 14
+    body += f'<text x="10" y="{y + 10}" font-size="11" fill="#5b6675">{escape(note)}</text>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 {height}" font-family="sans-serif">'
-        f'<rect width="600" height="{height}" fill="#fff"/>{body}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {y + 20}" font-family="sans-serif">'
+        f'<rect width="720" height="{y + 20}" fill="#fff"/>{body}</svg>\n'
     )
+
+
+def _draw_alone(value: float, bar: float | None, y: int, place: Callable[[float], float]) -> str:
+    """A bar with its error bar, and both as numbers."""
+    left, right = sorted((place(0.0), place(value)))
+    drawn = f'<rect x="{left:.1f}" y="{y + 2}" width="{right - left:.1f}" height="14" fill="#7fb9bd"/>'
+    said = write_plainly(value, bar)
+    if bar is not None and math.isfinite(bar):
+        first, last = place(value - bar), place(value + bar)
+        path = f"M{first:.1f} {y + 9}H{last:.1f}M{first:.1f} {y + 4}v10M{last:.1f} {y + 4}v10"
+        drawn += f'<path d="{path}" stroke="#1c2430" fill="none" stroke-width="1.5"/>'
+        said += f" ± {write_plainly(bar, bar)}"
+    return drawn + f'<text x="710" y="{y + 14}" text-anchor="end" font-size="13">{said}</text>'
