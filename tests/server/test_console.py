@@ -218,6 +218,13 @@ def test_the_first_page_is_light(own_house: Any) -> None:
     assert size < 60_000
 
 
+def test_whoever_looks_as_the_privacy_officer_finds_a_question_that_waits(own_house: Any) -> None:
+    with visitor(own_house, "zhao") as client:
+        assert "next year" in client.get("/review").text
+    with visitor(own_house, "zhao") as client:
+        assert client.get("/review").text.count("next year") == 1
+
+
 def test_the_doors_of_the_demo_are_shut_elsewhere(tmp_path: Path) -> None:
     with opened(tmp_path, demo=False) as house:
         reply = house.client.post("/demo", data={"person": "li"})

@@ -10,19 +10,22 @@ import csv
 import json
 import os
 import random
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from mosha.core.errors import MoshaError
+from mosha.server.asking.requests import submit
 from mosha.server.catalogue.datasets import countersign, propose_dataset
 from mosha.server.catalogue.details import write_details
 from mosha.server.catalogue.grants import make_grant
 from mosha.server.errors import Conflict
 from mosha.server.people.credentials import issue
-from mosha.server.people.principals import create_principal, give_role
+from mosha.server.people.principals import create_principal, give_role, load_principal
 from mosha.server.service import Service
 
-__all__ = ["PEOPLE", "make_demo", "open_demo_survey"]
+__all__ = ["PEOPLE", "leave_demo_question", "make_demo", "open_demo_survey"]
 
 SURVEY = "fever-at-work"
 SURVEY_TITLE = "Did you come to work with a fever this year? · 今年您曾发着烧上班吗？"  # noqa: RUF001
@@ -46,6 +49,13 @@ DECLARATION: dict[str, Any] = {
         "days": {"type": "integer", "between": [0, 30], "origin": "codebook"},
         "age": {"type": "integer", "between": [0, 120], "origin": "law"},
     },
+}
+HOUR = 3_600_000_000  # microseconds
+WAITING: dict[str, Any] = {
+    "dataset": "visits",
+    "sql": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
+    "price": {"epsilon": 0.6},
+    "purpose": "how many beds each ward needs next year · 测算明年各科室床位",
 }
 REGISTRY = {
     "data_curators": ["A made-up hospital"],
@@ -86,7 +96,7 @@ def make_demo(service: Service) -> dict[str, str]:
             give_role(service.database, identities[name], role, dataset)
     said = {
         "name": "visits",
-        "title": "Stays in a made-up hospital · 虚构医院的住院记录",
+        "title": "Stays in a made-up hospital\N{NO-BREAK SPACE}· 虚构医院的住院记录",
         "declaration": DECLARATION,
         "promise": {"epsilon": 3.0, "delta": 1e-6, "failures": 10},
         "population": {"name": "patients", "epsilon": 5.0, "delta": 1e-5, "failures": 10},
@@ -108,6 +118,17 @@ def make_demo(service: Service) -> dict[str, str]:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(tokens, file, indent=2)
     return tokens
+
+
+def leave_demo_question(service: Service) -> None:
+    """A question that waits when somebody first looks as the privacy officer: a colleague asked it an hour before."""
+    zhang = service.database.row("SELECT id FROM principals WHERE name = 'zhang' AND state = 'active'")
+    asker = load_principal(service.database, zhang["id"]) if zhang else None
+    if asker is None or service.database.row("SELECT 1 AS found FROM requests WHERE person = ?", asker.id):
+        return
+    with suppress(MoshaError):  # a demo that was changed so far that it does not fit any more
+        row, _ = submit(service.database, service.ledger, service.settings, asker, WAITING, "demo")
+        service.database.run("UPDATE requests SET created = created - ? WHERE id = ?", HOUR, row["id"])
 
 
 def open_demo_survey(service: Service) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from mosha.server.cookies import set_session
-from mosha.server.demo import PEOPLE, open_demo_survey
+from mosha.server.demo import PEOPLE, leave_demo_question, open_demo_survey
 from mosha.server.errors import NotFound, SignInNeeded
 from mosha.server.pages.book import list_unsigned
 from mosha.server.pages.glossary import WORDS
@@ -166,6 +166,8 @@ def enter_demo(visit: Visit) -> Response:
     row = visit.service.database.row("SELECT id FROM principals WHERE name = ? AND state = 'active'", name)
     if row is None:
         raise NotFound("server.not_found")
+    if DEMO_PEOPLE[name] == "reviewer":
+        leave_demo_question(visit.service)
     seconds = visit.service.settings.session_hours * 3600
     made = issue(visit.service.database, row["id"], "session", seconds=seconds)
     response = visit.go("/")
