@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mosha.core.language import phrase, translate
+from mosha.server.catalogue.details import NEEDED
 from mosha.server.errors import Conflict
 from tests.server.house import BY_WARD, opened
 from tests.server.test_curator_pages import FIELDS, Visitor
@@ -15,6 +16,7 @@ GRANT = {"principal": "li", "epsilon": "0.1", "delta": "0", "expires": "2099-01-
 BLOCK = {"name": "year", "column": "day", "from": "2026-01-01", "until": "", "epsilon": "1", "delta": "0"}
 SERIES = {"name": "weekly", "title": "Weekly", "measure": "count", "column": "", "horizon": "4", "epsilon": "0.1"}
 GRAPH = {"path": "edges.csv", "hides": "edge", "vertices": "9", "name": "friends", "title": "", "epsilon": "1"}
+ENTRY = dict.fromkeys(NEEDED, "x")
 SURVEY = {"title": "Sleep?", "name": "sleep", "epsilon": "1", "values": "yes\nno"}
 AGENT = {"name": "helper", "grant": "g-0", "epsilon": "0.1", "limit_per_day": "0.01"}
 EDGES = {"unit": {"edge": True}, "vertices": 3}
@@ -56,6 +58,8 @@ FORMS = [
     ("wang", "/register/graph", GRAPH | {"hides": "node", "vertices_file": ""}, "vertices_file"),
     ("wang", "/register/graph", GRAPH | {"name": "Friends!"}, "name"),
     ("wang", "/register/graph", GRAPH | {"epsilon": "0"}, "epsilon"),
+    ("wang", "/datasets/visits/registry", ENTRY | {"registry_authors": "a\n" + "b" * 201}, "registry_authors"),
+    ("wang", "/datasets/visits/registry", ENTRY | {"data_product_region": "\\\\alpha"}, "data_product_region"),
     ("wang", "/datasets/visits/grants", GRANT | {"principal": "nobody at all"}, "principal"),
     ("wang", "/datasets/visits/grants", GRANT | {"epsilon": "-3"}, "epsilon"),
     ("wang", "/datasets/visits/grants", GRANT | {"epsilon": "0,5"}, "epsilon"),

@@ -74,7 +74,7 @@ _BESIDE_BY_CODE = {
 
 def _name_field(parameter: str, language: Language) -> str:
     """What people see above a field: its label, where the API has another name for it."""
-    last = parameter.rsplit(".", maxsplit=1)[-1]
+    last = parameter.rsplit(".", maxsplit=1)[-1].partition("[")[0]
     code, name = _LABELS.get(last, ""), last
     if parameter == "price.epsilon":
         code = "price_epsilon"
@@ -160,7 +160,7 @@ class Form:
 
     def is_wrong(self, name: str) -> bool:
         parameter = str((self._problem or {}).get("parameter") or "")
-        last = parameter.rsplit(".", maxsplit=1)[-1]
+        last = parameter.rsplit(".", maxsplit=1)[-1].partition("[")[0]
         return bool(parameter) and name in (parameter, self._fields.get(parameter, last))
 
     def marks(self, name: str) -> Markup:
