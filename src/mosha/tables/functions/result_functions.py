@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Real
 from typing import Any
 
 from sqlglot import exp
@@ -11,7 +12,7 @@ from sqlglot import exp
 from mosha.core.errors import Refused
 from mosha.tables.functions.constants import constant, name_of
 
-__all__ = ["FUNCTIONS", "Handler", "list_choices"]
+__all__ = ["FUNCTIONS", "Handler", "check_alike", "list_choices", "order_of", "sort_rows", "spread"]
 
 Interval = tuple[Any, Any, Any]
 Evaluate = Callable[[exp.Expression, Mapping[str, Interval]], Interval]
@@ -20,6 +21,38 @@ Handler = Callable[[exp.Expression, Mapping[str, Interval], Evaluate], Interval]
 
 def _exactly(value: object) -> Interval:
     return value, value, value
+
+
+def sort_rows(
+    rows: Iterable[int], values: Callable[[int], object], *, descending: bool, nulls_first: bool
+) -> list[int]:
+    """Rows in the order of their values; what is missing stands at one end."""
+    kept = list(rows)
+    known = [i for i in kept if values(i) is not None]
+    known.sort(key=lambda i: order_of(values(i)), reverse=descending)
+    missing = [i for i in kept if values(i) is None]
+    return missing + known if nulls_first else known + missing
+
+
+def check_alike(values: Iterable[object], text: str) -> None:
+    """Refuse values of several kinds where one is wanted; what is missing is of any kind."""
+    if len({order_of(value)[:2] for value in values if value is not None}) > 1:
+        raise Refused("tables.sql_different_types", text=text, spent="nothing")
+
+
+def spread(value: Any, bar: Any) -> Interval:
+    """A number and the ends of its error bar; what is missing has none."""
+    return _exactly(None) if value is None else (value, value - bar, value + bar)
+
+
+def order_of(value: object) -> tuple[object, ...]:
+    """Where a value stands among others, which may be of another kind.
+
+    >>> sorted(["b", 2.5, "a", True], key=order_of)
+    [True, 2.5, 'a', 'b']
+    """
+    kind = "" if isinstance(value, Real) else type(value).__name__
+    return kind, getattr(value, "tzinfo", None) is None, value
 
 
 def _change_letters(change: Callable[[str], str]) -> Callable[[str], str]:

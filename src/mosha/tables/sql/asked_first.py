@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from sqlglot import exp
 
 from mosha.core.budget import Budget
-from mosha.core.errors import InvalidParameter, MoshaError
+from mosha.core.errors import MoshaError
 from mosha.core.language import say
 from mosha.core.showing import write_number
 from mosha.tables.answer import Answer
@@ -133,15 +134,15 @@ def check_room(question: Question, prices: Prices) -> None:
 
 
 def _read_number(answer: Answer) -> float | None:
-    if len(answer) != 1:
-        raise InvalidParameter("tables.answer_not_single")
-    [value] = [column[0] for name, column in answer.exact.table.items() if name in answer.columns]
-    return float(value) if value is not None and math.isfinite(value) else None
+    """The number; None where none can stand for it: it is missing, HAVING left it out, or no constant is as large."""
+    [column] = [column for name, column in answer.exact.table.items() if name in answer.columns]
+    value = column[0] if len(answer) == 1 else None
+    return float(value) if isinstance(value, Real) and abs(float(value)) < LARGEST else None
 
 
 def _write_note(text: str, answer: Answer) -> str:
     value = _read_number(answer)
-    [bar] = [float(bars[0]) for name, bars in answer.error(0.95).items() if name in answer.columns]
+    bar = math.nan if value is None else max(float(b[0]) for n, b in answer.error(0.95).items() if n in answer.columns)
     paid = f"{answer.receipt.measure} {answer.receipt.cost:.4g}"
     return say(
         "tables.asked_first", "en", text=text, value=write_number(value, bar), bar=write_number(bar, bar), paid=paid
@@ -158,7 +159,8 @@ def add_receipts(answers: Sequence[Answer]) -> Any:
     )  # fmt: skip
 
 
-TRIED = (1.0, 0.0, 0.5, -1.0, 2.0**40, -(2.0**40), None)
+LARGEST = 2.0**500  # of a real constant
+TRIED = (LARGEST / 2, -LARGEST / 2, 1.0, 0.0, 0.5, -1.0, 2.0**40, -(2.0**40), None)
 """Numbers that stand for all that an answer may be."""
 
 

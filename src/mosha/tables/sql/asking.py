@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 from sqlglot import exp
@@ -199,7 +200,10 @@ def _read_value(
     inside = node.this.copy()
     known = {column.name for column in inside.find_all(exp.Column)}
     own = {name: ends for name, ends in (ranges or {}).items() if name in known}
-    return name_of(node), read_statement(inside, tables, own)
+    asked = read_statement(inside, tables, own)
+    if not all(isinstance(value, Real | None) for value in asked.typical.values()):
+        raise Refused("tables.sql_different_types", text=name_of(node), spent="nothing")
+    return name_of(node), asked
 
 
 def _say_paths(questions: Sequence[Question], tables: Mapping[str, object]) -> str:

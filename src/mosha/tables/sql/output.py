@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from sqlglot import exp
 from mosha.connect.language.schema import Type
 from mosha.core.errors import InvalidParameter
 from mosha.tables.answer import Answer
-from mosha.tables.functions.result_functions import FUNCTIONS, Handler, list_choices
+from mosha.tables.functions.result_functions import FUNCTIONS, Handler, check_alike, list_choices
 from mosha.tables.sql.scalar import MOST_POWER, Refused, constant, decimal_of, name_of
 
 __all__ = [
     "TYPICAL", "Interval", "add_numbers", "check", "count_limit", "evaluate", "find_output", "find_position",
-    "half_width", "rehearse",
+    "half_width", "rehearse", "settle",
 ]  # fmt: skip
 
 Interval = tuple[Any, Any, Any]
@@ -91,6 +92,14 @@ def evaluate(node: exp.Expression, known: Mapping[str, Interval]) -> Interval:
     if handler is None:
         raise Refused("tables.sql_on_results", text=text)
     return handler(node, known)
+
+
+def settle(node: exp.Expression, known: Mapping[str, Interval]) -> Interval:
+    """The value in one row of an answer, which is paid for: what cannot be worked out is missing, no more is lost."""
+    try:
+        return evaluate(node, known)
+    except (Refused, TypeError, ValueError, ArithmeticError):
+        return _as_interval(None)
 
 
 Known = Mapping[str, Interval]
@@ -298,12 +307,22 @@ TYPICAL: Mapping[Type, Any] = {
 
 
 def rehearse(node: exp.Expression, known: Mapping[str, Interval]) -> None:
-    """Refuse an output expression that mixes types, before anything is spent: it is evaluated on made-up values."""
+    """Refuse an output expression that mixes types, before anything is spent: it is evaluated on made-up values.
+
+    Whichever branch of a CASE they lead to, every one is tried, and all give the same kind of value.
+    """
     try:
         evaluate(node, known)
+        for case in node.walk(prune=lambda part: name_of(part) in known):
+            if not isinstance(case, exp.Case) or name_of(case) in known:
+                continue
+            for part in list_choices(case):
+                evaluate(part, known)
+            given = [branch.args["true"] for branch in case.args["ifs"]] + [case.args.get("default") or exp.null()]
+            check_alike([evaluate(part, known)[0] for part in given], name_of(case))
     except Refused:
         raise
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):
         raise Refused("tables.sql_different_types", text=name_of(node)) from None
 
 
@@ -361,13 +380,14 @@ def add_numbers(raw: Answer, numbers: Mapping[str, Answer]) -> Answer:
         return raw
     size = len(raw.rows)
 
-    def fill(table: Mapping[str, Any]) -> Any:
-        [column] = table.values()
-        return np.full(size, float(column[0]))
+    def fill(answer: Answer, table: Mapping[str, Any]) -> Any:
+        [column] = [column for name, column in table.items() if name in answer.columns]
+        value = column[0] if len(column) == 1 else None
+        return np.full(size, value if isinstance(value, Real) else None, object)
 
-    columns = {name: fill(answer.exact.columns) for name, answer in numbers.items()}
+    columns = {name: fill(answer, answer.exact.table) for name, answer in numbers.items()}
 
     def errors(level: float) -> dict[str, Any]:
-        return {**raw.errors(level), **{name: fill(answer.errors(level)) for name, answer in numbers.items()}}
+        return {**raw.errors(level), **{name: fill(answer, answer.error(level)) for name, answer in numbers.items()}}
 
     return replace(raw, columns={**raw.columns, **columns}, errors=errors)

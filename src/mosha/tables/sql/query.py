@@ -18,6 +18,7 @@ from mosha.core.options import QuantileBars
 from mosha.tables.aggregates import Aggregate, count
 from mosha.tables.answer import Answer
 from mosha.tables.functions.constants import write_once
+from mosha.tables.functions.result_functions import sort_rows, spread
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import Context, aggregate, is_aggregate
 from mosha.tables.sql.group_keys import (
@@ -41,10 +42,10 @@ from mosha.tables.sql.output import (
     add_numbers,
     check,
     count_limit,
-    evaluate,
     find_output,
     half_width,
     rehearse,
+    settle,
 )
 from mosha.tables.sql.parsing import check_select, parse
 from mosha.tables.sql.scalar import Refused, name_of
@@ -70,7 +71,7 @@ class Statement:
     Made by `statement`: the `question`, the names of `keys` and the `names` of its columns, `items` that are computed
     from the answer, and what is done with it for nothing: `having`, `qualify`, `order`, `limit`, `offset`, `windows`,
     `distinct`; `sets` of grouping with `marks` that tell them apart, `explained`, `raw` and `kinds` say how it is
-    written; `numbers` are those that were asked before it.
+    written; `numbers` are those that were asked before it; `typical` is what each item may be like, once rehearsed.
 
     >>> import mosha
     >>> visits = mosha.protect({"days": [3, 5]}, unit=mosha.Row())
@@ -93,6 +94,7 @@ class Statement:
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     explained: bool = field(default=False)
     numbers: Mapping[str, Answer] = field(default_factory=dict)
+    typical: dict[str, object] = field(default_factory=dict)
 
     def answer(self, raw: Answer) -> Answer:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
@@ -103,13 +105,11 @@ class Statement:
         raw = add_up(raw.exact, self.sets, self.question, self.marks) if self.sets else raw.exact
         raw = add_numbers(raw, {name: self.numbers[name] for name in self.names.values() if name in self.numbers})
         rows, kept = self._find_rows(raw, [None] * len(raw))
-        kept = [i for i in kept if self.qualify is None or evaluate(self.qualify, rows[i])[0]]
+        kept = [i for i in kept if self.qualify is None or settle(self.qualify, rows[i])[0]]
         for node, descending, nulls_first in reversed(self.order):
-            found = {i: evaluate(node, rows[i])[0] for i in kept}
-            known = sorted((i for i in kept if found[i] is not None), key=found.__getitem__, reverse=descending)
-            missing = [i for i in kept if found[i] is None]
-            kept = missing + known if nulls_first else known + missing
-        columns = {name: [evaluate(node, rows[i])[0] for i in range(len(rows))] for name, node in self.items}
+            found = {i: settle(node, rows[i])[0] for i in kept}
+            kept = sort_rows(kept, found.__getitem__, descending=descending, nulls_first=nulls_first)
+        columns = {name: [settle(node, rows[i])[0] for i in range(len(rows))] for name, node in self.items}
         shown = [name for name, node in self.items if name_of(node) in self.keys]
         names = [(name, self.names.get(name_of(node))) for name, node in self.items]
         if self.distinct:
@@ -139,7 +139,7 @@ class Statement:
         """What is known in each row, and the rows that HAVING leaves, which are what windows see."""
         blank = find_windows(self.windows, [{}], ())[0] if self.windows else {}
         rows = [self._find_known(row, bar, blank) for row, bar in zip(raw, bars, strict=True)]
-        kept = [i for i, row in enumerate(rows) if self.having is None or evaluate(self.having, row)[0]]
+        kept = [i for i, row in enumerate(rows) if self.having is None or settle(self.having, row)[0]]
         if self.windows:
             seen = find_windows(self.windows, rows, kept)
             rows = [self._find_known(row, bar, found) for row, bar, found in zip(raw, bars, seen, strict=True)]
@@ -153,10 +153,10 @@ class Statement:
         known |= windows
         for text, name in self.names.items():
             bar = 0.0 if bars is None else bars[name]
-            known[text] = (row[name], row[name] - bar, row[name] + bar)
+            known[text] = spread(row[name], bar)
         for quoted, (_, node) in zip(self._quoted, self.items, strict=True):
             if quoted not in known and name_of(node) not in known:
-                known[quoted] = evaluate(node, known)
+                known[quoted] = settle(node, known)
             else:
                 known.setdefault(quoted, known.get(name_of(node), (None, None, None)))
         return known
@@ -178,8 +178,9 @@ class Statement:
         with write_once(self._written):
             windows = rehearse_windows(self.windows, known) if self.windows else {}
             known |= windows
-            for _, node in self.items:
+            for name, node in self.items:
                 rehearse(node, known)
+                self.typical[name] = settle(node, known)[0]
             known = self._find_known(made_up, None, windows)
             late = [node for node in (self.having, self.qualify) if node is not None]
             for node in (*late, *(node for node, *_ in self.order)):
@@ -213,7 +214,7 @@ class Statement:
             parts = max(1, len(used)) * (len(raw) if read else 1)
             table = raw.error(1 - (1 - confidence) / parts)
             bars = [{column: values[i] for column, values in table.items()} for i in range(len(raw))]
-            ends = [evaluate(node, row) for row in self._find_rows(raw, bars)[0]]
+            ends = [settle(node, row) for row in self._find_rows(raw, bars)[0]]
             found[name] = np.array([half_width(interval) for interval in ends])
         return found
 

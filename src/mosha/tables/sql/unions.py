@@ -19,6 +19,7 @@ from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter, Refused
 from mosha.core.language import say
 from mosha.tables.answer import Answer
+from mosha.tables.functions.result_functions import check_alike, sort_rows
 from mosha.tables.question import Question
 from mosha.tables.questions.look import look
 from mosha.tables.sql.asked_first import Prices, add_receipts, check_room, split_prices
@@ -55,6 +56,8 @@ class United:
         kinds = [{_find_kind(part, place) for part in self.parts} for place in range(min(sizes))]
         if len(sizes) != 1 or any({"key", "number"} <= kind for kind in kinds):
             raise Refused("tables.sql_union_shapes", spent="nothing")
+        for place, (title, _) in enumerate(self.parts[0].items):
+            check_alike((part.typical.get(part.items[place][0]) for part in self.parts), title)
 
     def answer(self, prices: Prices, **options: Any) -> Answer:
         """Pay for every part, each with the same share of the price, and put their rows together."""
@@ -127,10 +130,7 @@ class United:
         if self.distinct:
             kept = list({tuple(column[i] for column in columns.values()): i for i in reversed(kept)}.values())[::-1]
         for name, descending, nulls_first in reversed(self.order):
-            column = columns[name]
-            known = sorted((i for i in kept if column[i] is not None), key=column.__getitem__, reverse=descending)
-            missing = [i for i in kept if column[i] is None]
-            kept = missing + known if nulls_first else known + missing
+            kept = sort_rows(kept, columns[name].__getitem__, descending=descending, nulls_first=nulls_first)
         return kept
 
 

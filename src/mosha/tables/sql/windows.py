@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from numbers import Real
 from typing import Any
 
 from sqlglot import exp
 
 from mosha.core.errors import Refused
 from mosha.tables.functions.constants import constant, name_of
-from mosha.tables.sql.output import Interval, check, evaluate, rehearse
+from mosha.tables.functions.result_functions import order_of, sort_rows
+from mosha.tables.sql.output import Interval, check, rehearse, settle
 
 __all__ = [
     "ResultWindow",
@@ -168,10 +170,16 @@ def check_windows(windows: Sequence[ResultWindow], known: set[str]) -> set[str]:
 
 def rehearse_windows(windows: Sequence[ResultWindow], known: Known) -> dict[str, Interval]:
     """Evaluate what windows read on made-up values; made-up values of the windows themselves."""
+    found: dict[str, Interval] = {}
     for window in windows:
         for node in window.list_parts():
             rehearse(node, known)
-    return {window.place: (1.0, 1.0, 1.0) for window in windows}
+        value = 1.0 if window.argument is None else settle(window.argument, known)[0]
+        if isinstance(window.function, exp.Sum | exp.Avg) and not isinstance(value, Real | None):
+            raise Refused("tables.sql_different_types", text=window.text)
+        taken = isinstance(window.function, (*NEIGHBORS, *ENDS, exp.Min, exp.Max))
+        found[window.place] = (value if taken else 1.0,) * 3
+    return found
 
 
 def find_windows(
@@ -183,7 +191,7 @@ def find_windows(
     for window, text in zip(windows, texts, strict=True):
         parts: dict[tuple[object, ...], list[int]] = {}
         for i in kept:
-            parts.setdefault(tuple(evaluate(node, rows[i])[0] for node in window.partition), []).append(i)
+            parts.setdefault(tuple(settle(node, rows[i])[0] for node in window.partition), []).append(i)
         for members in parts.values():
             for i, interval in _evaluate_part(window, rows, members):
                 found[i][text] = interval
@@ -192,17 +200,15 @@ def find_windows(
 
 def _evaluate_part(window: ResultWindow, rows: Sequence[Known], members: list[int]) -> Iterator[tuple[int, Interval]]:
     """The window in each result of one part; results that are equal in the order are peers."""
-    values = {i: tuple(evaluate(node, rows[i])[0] for node, *_ in window.order) for i in members}
+    values = {i: tuple(settle(node, rows[i])[0] for node, *_ in window.order) for i in members}
     order = list(members)
     for place, (_, descending, nulls_first) in reversed(list(enumerate(window.order))):
-        there = [i for i in order if values[i][place] is not None]
-        there.sort(key=lambda i: values[i][place], reverse=descending)
-        missing = [i for i in order if values[i][place] is None]
-        order = missing + there if nulls_first else there + missing
+        taken = {i: value[place] for i, value in values.items()}
+        order = sort_rows(order, taken.__getitem__, descending=descending, nulls_first=nulls_first)
     if isinstance(window.function, RANKS):
         yield from _rank_part(window, order, values)
         return
-    ends = [evaluate(node, rows[i]) for i in members for node, *_ in window.order]
+    ends = [settle(node, rows[i]) for i in members for node, *_ in window.order]
     noisy = any(low != high for _, low, high in ends)  # other noise, other neighbors: no bar says which
     before = 0
     for place, i in enumerate(order):
@@ -257,15 +263,19 @@ def _rank(value: Any) -> Interval:
     return value, math.nan, math.nan
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+def _add_up(values: Sequence[Any]) -> float:
+    """The sum of what are numbers; NaN where infinite ones cancel."""
+    try:
+        return math.fsum(value for value in values if isinstance(value, Real))
+    except (ValueError, OverflowError):
+        return math.nan
 
 
-_TOGETHER: Mapping[type[exp.Expression], Callable[[Sequence[float]], float]] = {
-    exp.Sum: math.fsum,
-    exp.Avg: _mean,
-    exp.Min: min,
-    exp.Max: max,
+_TOGETHER: Mapping[type[exp.Expression], Callable[[Sequence[Any]], Any]] = {
+    exp.Sum: _add_up,
+    exp.Avg: lambda values: _add_up(values) / len(values),
+    exp.Min: partial(min, key=order_of),
+    exp.Max: partial(max, key=order_of),
 }
 
 
@@ -274,8 +284,8 @@ def _total(window: ResultWindow, rows: Sequence[Known]) -> Interval:
     if argument is None:
         return len(rows), len(rows), len(rows)
     if isinstance(window.function, NEIGHBORS + ENDS):
-        return evaluate(argument, rows[-isinstance(window.function, exp.LastValue)]) if rows else (None, None, None)
-    found = [interval for row in rows if (interval := evaluate(argument, row))[0] is not None]
+        return settle(argument, rows[-isinstance(window.function, exp.LastValue)]) if rows else (None, None, None)
+    found = [interval for row in rows if (interval := settle(argument, row))[0] is not None]
     if isinstance(window.function, exp.Count):
         return len(found), len(found), len(found)
     if not found:
