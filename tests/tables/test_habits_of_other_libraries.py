@@ -80,6 +80,19 @@ def test_a_file_in_another_encoding_is_told_the_option(tmp_path: Path) -> None:
     assert list(mosha.protect(tmp_path / "t.csv", unit=mosha.Row(), encoding="gbk").schema) == ["病人", "科室"]
 
 
+@pytest.mark.parametrize("said", [None, "gbk"])
+def test_a_file_that_is_not_utf8_is_not_counted_as_nothing_without_a_word(tmp_path: Path, said: str | None) -> None:
+    lines = ["id,ward", *(f"{n},内科" for n in range(400))]
+    (tmp_path / "t.csv").write_bytes("\n".join(lines).encode("gbk"))
+    unit = mosha.Person("id", at_most=1)
+    account = mosha.Ledger.memory().account("visits", unit=unit, rho=1e9)
+    table = mosha.protect(tmp_path / "t.csv", unit=unit, account=account, encoding=said)
+    for question in (table.count(), table.group_by("ward", keys=["内科", "外科"]).aggregate(n=mosha.tables.count())):
+        found = question.release(epsilon=100)  # without any noise but once in e**100 times
+        told = [note for note in found.notes if "encoding='gbk'" in note]
+        assert bool(told) == (said is None), found.notes
+
+
 def test_a_length_is_refused_with_the_question_to_ask_and_a_table_is_true() -> None:
     with pytest.raises(TypeError, match=r"count\(\)\.release"):
         len(TABLE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from mosha.core.account import Account
 from mosha.core.budget import Budget, choose_budget
 from mosha.core.errors import InvalidParameter, Refused
 from mosha.core.fingerprint import fingerprint_plan
-from mosha.core.language import make_note
+from mosha.core.language import Phrase, make_note
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.names.deprecation import renamed_method
@@ -306,7 +306,20 @@ class Question(Shown):
             whole=tuple(n for n, a in self.aggregates.items() if type(a) in {Count, CountPersons, Distinct}),
             estimated=plan.estimated,
         )
+        answer = replace(answer, notes=(*answer.notes, *self._note_nothing(answer)))
         return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)
+
+    def _note_nothing(self, answer: Answer) -> Iterator[Phrase]:
+        """Where every count may be of nothing and a file of text was taken for UTF-8, that it may be something else.
+
+        Lines that cannot be read count nowhere, without a word, for an error would tell of one. This follows from noisy
+        numbers, and costs nothing.
+        """
+        if any(isinstance(source, LocalSource) and source.takes_utf8 for source in self.relation.sources):
+            bars = answer.errors(0.999)
+            numbers = [(answer.columns[name], bars[name]) for name in answer.whole]
+            if numbers and all(np.all(np.abs(found) <= bar) for found, bar in numbers):
+                yield make_note("tables.note_nothing_read")
 
     def plan(
         self,

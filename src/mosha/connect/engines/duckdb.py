@@ -152,7 +152,7 @@ class DuckDB(Engine):
         origin = cell_columns(place, separator, names, multiline=multiline)
         fields = tuple(Field(name, Type.TEXT, loose=True) for name in names)
         self._ask(self.dialect.sql(select([exp.Star()], origin()).limit(0)), problem)
-        return LocalSource(self, fields, (), origin, form=partial(files_version, place))
+        return LocalSource(self, fields, (), origin, form=partial(files_version, place), takes_utf8=True)
 
     def frame(self, frame: object, *, whole: bool = True) -> LocalSource:
         """A pandas, Polars or Arrow table, read in place; `whole` is said as of a `LocalSource`."""

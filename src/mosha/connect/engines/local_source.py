@@ -147,6 +147,7 @@ class LocalSource(Source):
     facts: dict[str, bool] = field(default_factory=dict)  # which keys are unique, by statement and version
     whole: bool = True
     fixed: bool = True
+    takes_utf8: bool = False  # text in lines, of which nobody said how it is encoded
 
     @property
     def keeps_every_row(self) -> bool:
