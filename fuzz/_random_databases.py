@@ -123,6 +123,15 @@ class World:
             f"SELECT COUNT(*) AS n FROM person a JOIN {name} b ON b.up = a.id WHERE a.x >= b.x",
             f"SELECT COUNT(*) AS n FROM {name} a WHERE a.x >= (SELECT AVG(b.x) FROM {name} b WHERE b.up = a.up)",
         ]
+        choices += [
+            f"SELECT COUNT(*) AS n FROM {name} a NATURAL JOIN pub p WHERE LN(a.x + 4) > 1",
+            f"SELECT COUNT(*) AS n FROM {name} a NATURAL JOIN (SELECT up, letter AS other FROM {name}) b WHERE a.x > 0",
+            f"SELECT RIGHT(letter, 1) AS k, COUNT(*) AS n FROM {name} a WHERE a.x BETWEEN -2 AND 5 GROUP BY k",
+            (
+                f"SELECT k, COUNT(*) AS n FROM (SELECT up, SUM(POWER(x, 2)) AS k FROM {name} WHERE x > -2 AND x < 6 "
+                "GROUP BY up) AS t WHERE k IS DISTINCT FROM 4 GROUP BY k"
+            ),
+        ]
         if parent is not None:
             choices.append(
                 f"SELECT b.letter, COUNT(*) AS n FROM {parent} b, {name} a WHERE a.up = b.k GROUP BY b.letter"

@@ -92,6 +92,7 @@ GROWN = {
         lambda g: g(TEXT).lower(),
         lambda g: g(TEXT).upper().trim(),
         lambda g: g(TEXT).substring(2, 2),
+        lambda g: Call(Operator.TRIM, (g(TEXT),), ("leading",)),
         lambda g: Call(Operator.REPLACE, (g(TEXT),), ("a", "é-")),
         lambda g: g(WHOLE).cast(TEXT),
         lambda g: when(g(BOOL), g(TEXT)),

@@ -59,6 +59,12 @@ def test_every_operator_has_limits_and_says_why_it_is_total() -> None:
 
 AT_THE_EDGE = {
     Operator.SUBSTRING: [lambda a=a, b=b: col("t").substring(a, b) for a in (1, MOST_PLACES) for b in (0, MOST_PLACES)],
+    Operator.TAIL: [lambda a=a: Call(Operator.TAIL, (col("t"),), (a,)) for a in (0, 3, MOST_PLACES)],
+    Operator.SPLIT: [
+        lambda a=a, n=n: Call(Operator.SPLIT, (col("t"),), (a, n))
+        for a in ("a", "aa", "\\", "%", "é")
+        for n in (1, 2, 3, 1000)
+    ],
     Operator.BIN: [
         *[lambda o=o: col("i").bin(WIDEST_BIN, o) for o in (0, 2**63 - 1, -(2**63) + 1)],
         *[lambda o=o: col("i").bin(WIDEST_BIN - 1, o) for o in (1, 2**62, -(2**62))],
@@ -73,6 +79,19 @@ AT_THE_EDGE = {
     ],
     Operator.POSITION: [lambda a=a: Call(Operator.POSITION, (col("t"),), (a,)) for a in ("a", "a" * 999 + "b", "\\")],
     Operator.SQUARE_ROOT: [lambda c=c: Call(Operator.SQUARE_ROOT, (col(c),)) for c in "ix"],
+    Operator.LOGARITHM: [
+        lambda c=c, b=b: Call(Operator.LOGARITHM, (col(c),), b) for c in "ix" for b in [(), (2.0**499,), (2.0**-500,)]
+    ],
+    Operator.EXPONENTIAL: [lambda c=c: Call(Operator.EXPONENTIAL, (col(c),)) for c in "ix"],
+    Operator.POWER: [
+        lambda a=a, b=b: Call(Operator.POWER, (a, b))
+        for a, b in [
+            *[(col(c), lit(e)) for c in "ix" for e in (0.5, -0.5, 2.0**499, -(2.0**499), 2.0**-500, 0)],
+            *[(lit(base), col(c)) for c in "ix" for base in (2.0**499, 2.0**-500, 0.0, -1.0, 1)],
+            (col("x"), col("i")),
+            (col("i"), col("x")),
+        ]
+    ],
     Operator.IN: [lambda: col("i").is_in(*range(2**10)), lambda: col("t").is_in(LONG)],
 }
 BEYOND = [
@@ -81,6 +100,10 @@ BEYOND = [
     *[lambda a=a: Call(Operator.REPLACE, (col("t"),), a) for a in [("", "b"), ("a", "b" * 9), ("a",), ("a", 1)]],
     *[lambda a=a: Call(Operator.POSITION, (col("t"),), a) for a in [("",), ("a" * 1001,), (1,), ()]],
     *[lambda a=a: Call(Operator.SHIFT_DATE, (col("d"),), a) for a in [(1, "hour"), (2**40, "day"), (1.5, "day"), (1,)]],
+    *[lambda a=a: Call(Operator.SPLIT, (col("t"),), a) for a in [("", 1), ("a", 0), ("a", 1001), ("a",), (1, 1)]],
+    *[lambda a=a: Call(Operator.TAIL, (col("t"),), (a,)) for a in (-1, 2**31, True, "1")],
+    lambda: Call(Operator.TRIM, (col("t"),), ("both",)),
+    *[lambda b=b: Call(Operator.LOGARITHM, (col("x"),), (b,)) for b in (0.0, 1.0, -2.0, 2, 2.0**500, float("nan"))],
     *[lambda w=w: col("i").bin(w) for w in (WIDEST_BIN + 1, 2**62 + 1, 2**63 - 1)],
     *[lambda w=w: col("x").bin(w) for w in (5e-324, 2.0**-501, 2.0**500)],
     *[lambda: col("x").bin(1, 2.0**500), lambda: Call(Operator.BIN, (col("i"), col("i"), lit(0)))],

@@ -25,7 +25,7 @@ REFUSED = {
     "SELECT DISTINCT ON (ward) ward, COUNT(*) FROM visits GROUP BY ward": "ON in DISTINCT",
     "SELECT COUNT(*) FROM visits WHERE random() < 0.5": "meaning is known",
     "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3": "HAVING",
-    "SELECT COUNT(*) FROM visits, people": "ON or USING",
+    "SELECT COUNT(*) FROM visits, people": "person is the same",
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.age = p.patient_id": "person is the same",
     "SELECT COUNT(*) FROM visits RIGHT JOIN wards USING (ward)": "cannot lead",
     "SELECT COUNT(*) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x": "groups by the person",
@@ -134,10 +134,14 @@ NEAREST = {
         "SELECT COUNT(*) FROM (SELECT * FROM visits) AS x"
     ),
     "SELECT ward, COUNT(*) FROM visits GROUP BY CUBE (ward)": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
-    "SELECT COUNT(*) FROM visits, people": "SELECT COUNT(*) FROM visits JOIN people USING (patient_id)",
+    "SELECT COUNT(*) FROM visits, people": (
+        "SELECT COUNT(*) FROM visits JOIN people ON visits.patient_id = people.patient_id"
+    ),
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.age = p.patient_id": (
         "SELECT COUNT(*) FROM visits AS v JOIN people AS p ON v.patient_id = p.patient_id"
     ),
+    "SELECT MODE(ward) FROM visits": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 1",
+    "SELECT COUNT(*) FROM public.visits": "SELECT COUNT(*) FROM visits",
     f"SELECT {', '.join(f'SUM(CLAMP(days, 0, {i})) AS s{i}' for i in range(1, 20))} FROM visits": (
         f"SELECT {', '.join(f'SUM(CLAMP(days, 0, {i})) AS s{i}' for i in range(1, 11))} FROM visits"
     ),

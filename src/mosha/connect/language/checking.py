@@ -208,7 +208,9 @@ def _cast(call: Call, kinds: list[Type]) -> Type:
 _RULES: Mapping[Operator, _Rule] = {
     **dict.fromkeys([Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.NEGATE], _numbers),
     **dict.fromkeys([Operator.ABSOLUTE, Operator.CLAMP, Operator.BIN], _numbers),
-    **dict.fromkeys([Operator.DIVIDE, Operator.SQUARE_ROOT], _real),
+    **dict.fromkeys(
+        [Operator.DIVIDE, Operator.SQUARE_ROOT, Operator.LOGARITHM, Operator.EXPONENTIAL, Operator.POWER], _real
+    ),
     Operator.ROUND: _type_rounded,
     **dict.fromkeys([Operator.FLOOR, Operator.CEILING, Operator.GRID], _type_whole),
     **dict.fromkeys(
@@ -227,7 +229,10 @@ _RULES: Mapping[Operator, _Rule] = {
     Operator.IS_NULL: lambda _call, _kinds: Type.BOOLEAN,
     Operator.COALESCE: lambda _call, kinds: join_types(kinds, "coalesce"),
     **dict.fromkeys(
-        [Operator.LOWER, Operator.UPPER, Operator.TRIM, Operator.SUBSTRING, Operator.CONCAT, Operator.REPLACE],
+        [
+            *(Operator.LOWER, Operator.UPPER, Operator.TRIM, Operator.SUBSTRING, Operator.TAIL, Operator.SPLIT),
+            *(Operator.CONCAT, Operator.REPLACE),
+        ],
         _texts(Type.TEXT),
     ),
     **dict.fromkeys([Operator.LENGTH, Operator.POSITION], _texts(Type.INTEGER)),

@@ -26,6 +26,7 @@ MOST_PLACES = 2**31 - 1  # of a text: engines count them in 32 bits, and no text
 WIDEST_BIN = 2**61
 LONGEST_PATTERN = 1000
 MOST_PARTS = 8  # of one concatenation; longer ones are put together from shorter ones
+MOST_SPLIT = 1000  # parts of a text
 MOST_GROWTH = 8  # times as long a replacement may make a text
 MOST_VALUES = 2**16
 LONGEST_SHIFTS: Mapping[str, int] = {"day": 9999 * 366, "month": 9999 * 12}
@@ -116,6 +117,25 @@ def _substring(constants: Sequence[object], options: Sequence[object]) -> None:
     _check_whole("the length of a substring", length, 0, MOST_PLACES)
 
 
+def _tail(constants: Sequence[object], options: Sequence[object]) -> None:
+    del constants
+    (length,) = _unpack(options, 1, 1)
+    _check_whole("the length of a substring", length, 0, MOST_PLACES)
+
+
+def _side(constants: Sequence[object], options: Sequence[object]) -> None:
+    del constants
+    if not set(_unpack(options, 0, 1)) <= {"leading", "trailing"}:
+        raise InvalidParameter("connect.trim_side", parameter="side", spent="nothing")
+
+
+def _split(constants: Sequence[object], options: Sequence[object]) -> None:
+    del constants
+    sought, place = _unpack(options, 2, 2)
+    _check_sought(sought)
+    _check_whole("the place of a part", place, 1, MOST_SPLIT)
+
+
 def _needle(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     (sought,) = _unpack(options, 1, 1)
@@ -192,6 +212,13 @@ def _round(constants: Sequence[object], options: Sequence[object]) -> None:
         raise InvalidParameter("connect.rounding_bound")
 
 
+def _base(constants: Sequence[object], options: Sequence[Any]) -> None:
+    del constants
+    for base in _unpack(options, 0, 1):
+        if not isinstance(base, float) or not SMALLEST_FACTOR <= base < LARGEST_REAL or base == 1:
+            raise InvalidParameter("connect.logarithm_base", parameter="base", spent="nothing")
+
+
 def _unit(constants: Sequence[object], options: Sequence[object]) -> None:
     del constants
     if len(options) != 1 or options[0] not in DATE_UNITS:
@@ -217,6 +244,9 @@ LIMITS: Mapping[Operator, Limits] = {
     **dict.fromkeys([Operator.FLOOR, Operator.CEILING], Limits(1, 1, "NULL from 2**53 on", _nothing)),
     Operator.ROUND: Limits(1, 1, "a real from 2**52 on, in units of its last digit, stays as it is", _round),
     Operator.SQUARE_ROOT: Limits(1, 1, "NULL below zero; the root of a real below 2**500 is below 2**250", _nothing),
+    Operator.LOGARITHM: Limits(1, 1, "NULL from zero down; below 745 in magnitude, in base e", _base),
+    Operator.EXPONENTIAL: Limits(1, 1, "0 from -346 down, NULL from 346 on", _nothing),
+    Operator.POWER: Limits(2, 2, "NULL of a base below zero, where zero has none, and from e**346 on", _nothing),
     Operator.CLAMP: Limits(3, 3, _SAME, _clamp),
     Operator.BIN: Limits(3, 3, "widths up to 2**61 keep every remainder below 2**62; NULL beyond 64 bits", _bin),
     Operator.GRID: Limits(1, 1, "clamped first: every step is below 2**52", _grid),
@@ -229,9 +259,12 @@ LIMITS: Mapping[Operator, Limits] = {
     **dict.fromkeys([Operator.NOT, Operator.IS_NULL], Limits(1, 1, _THREE, _nothing)),
     Operator.IN: Limits(2, MOST_VALUES + 1, _SAME, _nothing),
     Operator.COALESCE: Limits(1, MOST_VALUES, _SAME, _nothing),
-    **dict.fromkeys([Operator.LOWER, Operator.UPPER, Operator.TRIM], Limits(1, 1, _SHORTER, _nothing)),
+    **dict.fromkeys([Operator.LOWER, Operator.UPPER], Limits(1, 1, _SHORTER, _nothing)),
+    Operator.TRIM: Limits(1, 1, _SHORTER, _side),
     Operator.LENGTH: Limits(1, 1, f"at most {LONGEST_TEXT}", _nothing),
     Operator.SUBSTRING: Limits(1, 1, _SHORTER, _substring),
+    Operator.TAIL: Limits(1, 1, _SHORTER, _tail),
+    Operator.SPLIT: Limits(1, 1, _SHORTER, _split),
     Operator.CONCAT: Limits(1, MOST_PARTS, f"NULL beyond {LONGEST_TEXT} bytes", _nothing),
     Operator.POSITION: Limits(1, 1, f"at most {LONGEST_TEXT}; time grows with text times what is sought", _needle),
     Operator.REPLACE: Limits(1, 1, f"grows at most 8 times, NULL beyond {LONGEST_TEXT} bytes", _replace),

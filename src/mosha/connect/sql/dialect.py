@@ -112,6 +112,7 @@ class Dialect:
     name: ClassVar[str]
     barrier: ClassVar[bool] = False
     keeps_parts: ClassVar[bool] = False
+    trims: ClassVar[str] = "TRIM"
     kinds: ClassVar[dict[Type, exp.DType]] = {
         Type.INTEGER: Kind.BIGINT,
         Type.REAL: Kind.DOUBLE,
@@ -208,8 +209,12 @@ class Dialect:
             joined = binary(exp.DPipe, joined, node)
         return joined
 
-    def trim(self, node: Node) -> Node:
-        return call("TRIM", node, text(" "))
+    def trim(self, node: Node, side: str = "") -> Node:
+        return call({"leading": "LTRIM", "trailing": "RTRIM"}.get(side, self.trims), node, text(" "))
+
+    def split(self, node: Node, sought: str, place: int) -> Node:
+        """The part of a text at a place, between constants; the first is 1, and what is not there is empty."""
+        return call("SPLIT_PART", node, text(sought), number(place))
 
     def text_length(self, node: Node) -> Node:
         """How many characters a text has."""
@@ -314,6 +319,7 @@ class _DuckDB(Dialect):
 class _Postgres(Dialect):
     name = "postgres"
     barrier = keeps_parts = True
+    trims = "BTRIM"
 
     def literal(self, value: object, kind: Type) -> Node:
         node = super().literal(value, kind)
@@ -349,9 +355,6 @@ class _Postgres(Dialect):
         first, second = (cast(number(seed), Kind.BIGINT) for seed in seeds)
         mixed = call("HASH_RECORD_EXTENDED", call("ROW", first, *nodes), second)
         return call("HASHTEXTEXTENDED", cast(mixed, Kind.TEXT), second.copy())
-
-    def trim(self, node: Node) -> Node:
-        return call("BTRIM", node, text(" "))
 
     def matches(self, node: Node, pattern: str) -> Node:
         return binary(exp.RegexpLike, node, text(f"^(?:{pattern})$"))

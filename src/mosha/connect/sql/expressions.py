@@ -39,6 +39,7 @@ from mosha.connect.sql.layers import (
     to_grid,
 )
 from mosha.connect.sql.patterns import like_sql
+from mosha.connect.sql.real_functions import exponential, logarithm, power, square_root
 
 __all__ = ["Scope", "cast_sql", "find_reach", "read_text", "shift_date_sql"]
 
@@ -229,11 +230,9 @@ def _substring(_: Dialect, nodes: list[Node], expression: Call) -> Node:
     return call("SUBSTRING", nodes[0], *(number(option) for option in expression.options))
 
 
-def _square_root(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
-    def root(value: Node) -> Node:
-        return choose((binary(exp.GTE, value, scope.real(0)), call("SQRT", value.copy())))
-
-    return scope.let(scope.coerce(arguments[0], Type.REAL), root)
+def _split(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> Node:
+    sought, place = expression.options
+    return scope.let(arguments[0].node, lambda node: scope.dialect.split(node, sought, place))
 
 
 def _position(dialect: Dialect, nodes: list[Node], expression: Call) -> Node:
@@ -255,7 +254,10 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.FLOOR: round_to_whole("FLOOR"),
     Operator.CEILING: round_to_whole("CEIL"),
     Operator.ROUND: round_number,
-    Operator.SQUARE_ROOT: _square_root,
+    Operator.SQUARE_ROOT: square_root,
+    Operator.LOGARITHM: logarithm,
+    Operator.EXPONENTIAL: exponential,
+    Operator.POWER: power,
     Operator.CLAMP: clamp,
     Operator.BIN: to_bin,
     Operator.GRID: to_grid,
@@ -273,9 +275,11 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.COALESCE: _coalesce,
     Operator.LOWER: _function(lambda dialect, nodes, _: dialect.translate(nodes[0], LOWER)),
     Operator.UPPER: _function(lambda dialect, nodes, _: dialect.translate(nodes[0], UPPER)),
-    Operator.TRIM: _function(lambda dialect, nodes, _: dialect.trim(nodes[0])),
+    Operator.TRIM: _function(lambda dialect, nodes, call: dialect.trim(nodes[0], *call.options)),
     Operator.LENGTH: _function(lambda dialect, nodes, _: dialect.to(Type.INTEGER, dialect.text_length(nodes[0]))),
     Operator.SUBSTRING: _function(_substring),
+    Operator.TAIL: _function(lambda _, nodes, expression: call("RIGHT", nodes[0], number(expression.options[0]))),
+    Operator.SPLIT: _split,
     Operator.CONCAT: _concat,
     Operator.POSITION: _function(_position),
     Operator.REPLACE: _replace,

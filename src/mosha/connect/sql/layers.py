@@ -18,8 +18,8 @@ from mosha.connect.language.schema import LARGEST_INTEGER, LARGEST_REAL, SMALLES
 from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, column, number, text
 
 __all__ = [
-    "Layers", "Typed", "absolute", "arithmetic", "clamp", "divide", "narrow", "nearest", "negate", "round_number",
-    "round_to_whole", "to_bin", "to_grid",
+    "Layers", "Typed", "absolute", "arithmetic", "clamp", "divide", "multiply", "narrow", "nearest", "negate",
+    "round_number", "round_to_whole", "to_bin", "to_grid",
 ]  # fmt: skip
 
 WHOLE = 2.0**53
@@ -154,7 +154,7 @@ def arithmetic(kind: type[exp.Binary]) -> Callable[[Layers, Call, list[Typed], T
         left, right = (scope.coerce(argument, result) for argument in arguments)
         if result is Type.INTEGER:
             return _integer(scope, kind, left, right)
-        return _product(scope, left, right) if kind is exp.Mul else scope.tame(binary(kind, left, right))
+        return multiply(scope, left, right) if kind is exp.Mul else scope.tame(binary(kind, left, right))
 
     return emit
 
@@ -176,7 +176,7 @@ def narrow(scope: Layers, node: Node) -> Node:
     return scope.let(node, fit)
 
 
-def _product(scope: Layers, left: Node, right: Node) -> Node:
+def multiply(scope: Layers, left: Node, right: Node) -> Node:
     return scope.tame(binary(exp.Mul, scope.flush(left), scope.flush(right)))
 
 
@@ -249,8 +249,8 @@ def round_number(scope: Layers, expression: Call, arguments: list[Typed], result
             return arguments[0].node
         return scope.within(arguments[0].node, -WHOLE, WHOLE, lambda value: nearest(scope, value))
     power = scope.real(10.0 ** abs(digits))
-    scale = _product if digits >= 0 else _quotient
-    # not `_quotient` and `_product` on the way back: they would name their operands outside of the guard
+    scale = multiply if digits >= 0 else _quotient
+    # not `_quotient` and `multiply` on the way back: they would name their operands outside of the guard
     back = scope.dialect.real_quotient if digits >= 0 else partial(binary, exp.Mul)
 
     def pick(value: Node) -> Node:
@@ -280,7 +280,7 @@ def to_bin(scope: Layers, expression: Call, arguments: list[Typed], result: Type
     if result is Type.REAL:
         ratio = _quotient(scope, scope.tame(binary(exp.Sub, given, origin)), width.copy())
         steps = scope.within(ratio, -WHOLE, WHOLE, lambda value: scope.dialect.to_bigint(call("FLOOR", value)))
-        edge = _product(scope, scope.dialect.to(Type.REAL, steps), width)
+        edge = multiply(scope, scope.dialect.to(Type.REAL, steps), width)
         return scope.tame(binary(exp.Add, edge, origin.copy()))
     size, start = (argument.value for argument in expression.arguments[1:] if isinstance(argument, Literal))
     remainder = scope.dialect.remainder

@@ -122,8 +122,17 @@ class _MariaDB(Dialect):
     def concat(self, nodes: Sequence[Node]) -> Node:
         return call("CONCAT", *nodes)
 
-    def trim(self, node: Node) -> Node:
-        return call("TRIM", node)
+    def trim(self, node: Node, side: str = "") -> Node:
+        return call({"leading": "LTRIM", "trailing": "RTRIM"}.get(side, self.trims), node)
+
+    def split(self, node: Node, sought: str, place: int) -> Node:
+        """What stands before so many separators, without what stands before one less and the separator."""
+        until = call("SUBSTRING_INDEX", node, text(sought), number(place))
+        if place == 1:
+            return until
+        before = call("SUBSTRING_INDEX", node.copy(), text(sought), number(place - 1))
+        start = binary(exp.Add, call("CHAR_LENGTH", before), number(len(sought) + 1))
+        return call("SUBSTRING", until, start)
 
     def text_length(self, node: Node) -> Node:
         return call("CHAR_LENGTH", node)

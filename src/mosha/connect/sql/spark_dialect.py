@@ -86,8 +86,8 @@ class _Spark(Dialect):
     def concat(self, nodes: Sequence[Node]) -> Node:
         return call("CONCAT", *nodes)
 
-    def trim(self, node: Node) -> Node:
-        return call("TRIM", node)
+    def trim(self, node: Node, side: str = "") -> Node:
+        return call({"leading": "LTRIM", "trailing": "RTRIM"}.get(side, self.trims), node)
 
     def search(self, node: Node, segments: Sequence[Segment]) -> Node | None:
         """Each inner segment where it first fits, which `(?>...)` keeps: no later place would fit better."""

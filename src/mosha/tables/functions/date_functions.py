@@ -16,7 +16,9 @@ from mosha.connect.language.expression import Call, Expression, Operator, lit
 from mosha.core.errors import Refused
 from mosha.tables.functions.constants import constant, name_of
 
-__all__ = ["MOST_WRITTEN", "PARTS", "find_difference", "read_format", "write_date"]
+__all__ = [
+    "MOST_WRITTEN", "PARTS", "find_difference", "find_last_day", "name_day", "name_month", "read_format", "write_date",
+]  # fmt: skip
 
 Part = Callable[[Expression], Expression]
 
@@ -55,6 +57,31 @@ PARTS: Mapping[str, Part] = {
     "WEEK": _find_week,
 }  # fmt: skip
 """What EXTRACT takes of a date or a timestamp."""
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def name_month(day: Expression) -> Expression:
+    """The month in English, as most engines write it."""
+    return Case(tuple((day.month() == place, lit(name)) for place, name in enumerate(MONTHS, 1)), None)
+
+
+def name_day(day: Expression) -> Expression:
+    """The day of the week in English."""
+    return Case(tuple((day.weekday() == place, lit(name)) for place, name in enumerate(DAYS, 1)), None)
+
+
+def find_last_day(day: Expression) -> Expression:
+    """The last day of the month; December has 31, so that the last month of all has one too."""
+    first = day.cast("date").truncate("month")
+    return Case(
+        ((first.month() == 12, _shift(first, 30)),), _shift(Call(Operator.SHIFT_DATE, (first,), (1, "month")), -1)
+    )
+
 
 _MONTHS: Mapping[str, tuple[int, Part | None]] = {
     "MONTH": (12, lambda day: day.month()), "QUARTER": (4, lambda day: day.quarter()), "YEAR": (1, None),

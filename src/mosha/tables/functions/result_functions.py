@@ -11,8 +11,11 @@ from sqlglot import exp
 
 from mosha.core.errors import Refused
 from mosha.tables.functions.constants import constant, name_of
+from mosha.tables.functions.powers import LARGEST_EXPONENT, list_logarithm
 
-__all__ = ["FUNCTIONS", "Handler", "check_alike", "list_choices", "order_of", "sort_rows", "spread"]
+__all__ = [
+    "FUNCTIONS", "Handler", "check_alike", "list_choices", "order_of", "raise_result", "sort_rows", "spread",
+]  # fmt: skip
 
 Interval = tuple[Any, Any, Any]
 Evaluate = Callable[[exp.Expression, Mapping[str, Interval]], Interval]
@@ -138,10 +141,27 @@ def _case(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluat
 
 def _logarithm(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluate) -> Interval:
     """Of what noise made zero or less there is none; a bar that reaches zero has no lower end."""
-    value, low, high = evaluate(node.this, known)
+    of, base = list_logarithm(node)
+    value, low, high = evaluate(of, known)
     if value is None or value <= 0:
         return _exactly(None)
-    return math.log(value), math.log(low) if low > 0 else -math.inf, math.log(high)
+    unit = 1.0 if base is None else math.log(base)
+    ends = [math.log(low) / unit if low > 0 else math.copysign(math.inf, -unit), math.log(high) / unit]
+    return math.log(value) / unit, min(ends), max(ends)
+
+
+def raise_result(base: Interval, exponent: Interval) -> Interval:
+    """Any power of a result above zero: its logarithm is a product, so that its bar ends at a corner."""
+    if base[0] is None or exponent[0] is None or base[0] <= 0:
+        return _exactly(None)
+    size = math.log(base[0]) * exponent[0]
+    if size > LARGEST_EXPONENT:
+        return _exactly(None)
+    if base[1] <= 0:
+        high = max(base[2] ** min(e, LARGEST_EXPONENT) for e in exponent[1:]) if exponent[1] >= 0 else math.inf
+        return math.exp(size), 0.0, high
+    sizes = [math.log(b) * e for b in base[1:] for e in exponent[1:]]
+    return math.exp(size), math.exp(min(sizes)), math.exp(max(sizes)) if max(sizes) <= LARGEST_EXPONENT else math.inf
 
 
 def _square_root(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluate) -> Interval:
@@ -165,7 +185,6 @@ def _is_missing(node: exp.Expression, known: Mapping[str, Interval], evaluate: E
     return _exactly(evaluate(node.this, known)[0] is None)
 
 
-LARGEST_EXPONENT = 700
 FUNCTIONS: Mapping[type[exp.Expression], Handler] = {
     exp.Upper: _of_text(_change_letters(str.upper)),
     exp.Lower: _of_text(_change_letters(str.lower)),
@@ -177,6 +196,7 @@ FUNCTIONS: Mapping[type[exp.Expression], Handler] = {
     exp.DPipe: _join_texts,
     exp.Case: _case,
     exp.Ln: _logarithm,
+    exp.Log: _logarithm,
     exp.Sqrt: _square_root,
     exp.Exp: _exponential,
     exp.Is: _is_missing,

@@ -20,8 +20,9 @@ from mosha.core.number import real
 from mosha.core.options import QuantileBars
 from mosha.tables import aggregates as tables
 from mosha.tables.aggregates import Aggregate, maximum, minimum, quantile
+from mosha.tables.functions.powers import find_power_range, list_logarithm
 from mosha.tables.functions.range_functions import between, split_ends
-from mosha.tables.sql.scalar import MOST_POWER, Refused, Scope, constant, name_of, scalar
+from mosha.tables.sql.scalar import Refused, Scope, constant, name_of, scalar
 
 __all__ = ["AGGREGATES", "Context", "Range", "aggregate", "find_range", "is_aggregate"]
 
@@ -91,6 +92,10 @@ def _least(node: exp.Expression, known: Known) -> Range | None:
         found, choose = find_range(parts[0], known), min if isinstance(node, exp.Least) else max
         end = real("an end of a range", parts[1]) if found is not None else 0.0
         return None if found is None else (choose(found[0], end), choose(found[1], end))
+    if not isinstance(node.this, exp.Least | exp.Greatest) and len(node.expressions) == 1:
+        sides = find_range(node.this, known), find_range(node.expressions[0], known)
+        choose = min if isinstance(node, exp.Least) else max
+        return None if None in sides else tuple(map(choose, *sides))  # type: ignore[arg-type, return-value]
     if not isinstance(node.this, exp.Least | exp.Greatest) or len(node.expressions) != 1 != len(node.this.expressions):
         return None
     return between(node)
@@ -131,12 +136,22 @@ def _root(node: exp.Expression, known: Known) -> Range | None:
 
 
 def _power(node: exp.Expression, known: Known) -> Range | None:
-    """A whole power, which turns at zero where it is even."""
-    found, exponent = find_range(node.this, known), constant(node.expression)
-    if found is None or not isinstance(exponent, int) or not 1 <= exponent <= MOST_POWER:
+    base, exponent = find_range(node.this, known), find_range(node.expression, known)
+    return None if base is None or exponent is None else find_power_range(base, exponent)
+
+
+def _exponential(node: exp.Expression, known: Known) -> Range | None:
+    exponent = find_range(node.this, known)
+    return None if exponent is None else find_power_range((math.e, math.e), exponent)
+
+
+def _logarithm(node: exp.Expression, known: Known) -> Range | None:
+    value, base = list_logarithm(node)
+    found = find_range(value, known)
+    if found is None or found[0] <= 0:
         return None
-    ends = [float(end) ** exponent for end in found] + ([0.0] if found[0] <= 0 <= found[1] else [])
-    return (min(ends), max(ends)) if all(map(math.isfinite, ends)) else None
+    ends = [math.log(end) / (1 if base is None else math.log(base)) for end in found]
+    return min(ends), max(ends)
 
 
 def _outwards(node: exp.Expression, known: Known) -> Range | None:
@@ -168,6 +183,8 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Range | Non
     exp.Abs: _absolute,
     exp.Sqrt: _root,
     exp.Pow: _power,
+    exp.Exp: _exponential,
+    **dict.fromkeys((exp.Ln, exp.Log), _logarithm),
     exp.Sign: _part,
     **dict.fromkeys((exp.Cast, exp.TryCast, exp.Floor, exp.Ceil, exp.Trunc), _outwards),
     **dict.fromkeys((exp.Extract, *_FUNCTIONS), _part),
@@ -231,7 +248,10 @@ def _widen(found: Range) -> Range:
 
 def _no_number(node: exp.Expression, what: str, kind: Type) -> Refused:
     code = "tables.sql_needs_number_of_days" if kind.temporal else "tables.sql_needs_number"
-    return Refused(code, function=what, text=name_of(node), kind=str(kind))
+    refusal = Refused(code, function=what, text=name_of(node), kind=str(kind))
+    if kind.temporal:
+        refusal.__dict__["day"] = node  # which the nearest query counts from the beginning of this year
+    return refusal
 
 
 def no_range(node: exp.Expression, what: str) -> Refused:

@@ -54,7 +54,7 @@ __all__ = [
 
 
 def read_keys(
-    nodes: Sequence[Any], items: list[tuple[str, exp.Expression]], scope: Scope
+    nodes: Sequence[Any], items: list[tuple[str, exp.Expression]], scope: Scope, windows: Iterable[str] = ()
 ) -> dict[str, tuple[str, Any]]:
     """The keys: name -> (SQL text, expression); GROUP BY takes expressions, positions and aliases."""
     found: dict[str, tuple[str, Any]] = {}
@@ -66,6 +66,8 @@ def read_keys(
             target = aliases[target.name]
         name = next((alias for alias, item in items if name_of(item) == name_of(target)), None)
         name = name or (target.name if isinstance(target, exp.Column) else name_of(target))
+        if any(name_of(part) in set(windows) for part in target.find_all(exp.Column)):
+            raise Refused("tables.sql_window_key", text=target.name, spent="nothing")
         if any(is_aggregate(part) for part in target.walk()):
             raise Refused("tables.sql_group_by_aggregate", text=name_of(target))
         found[name] = (name_of(target), scalar(target, scope))

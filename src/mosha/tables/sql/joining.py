@@ -146,6 +146,8 @@ def _join_piece(scope: Scope, piece: Piece, assembly: _Assembly) -> Scope:
         other = replace(other, names={**other.names, name: {name: name}})
         pairs = {name: name}
     if not pairs:
+        if other.base is not None:
+            _check_persons(scope, other, pairs)
         raise (
             Refused("tables.sql_join_condition")
             if not piece.on

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from datetime import date
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from sqlglot.errors import SqlglotError
 from mosha.core.errors import MoshaError, Refused
 from mosha.tables.functions.constants import name_of
 from mosha.tables.sql.aggregate import AGGREGATES, is_aggregate
+from mosha.tables.sql.repairs import complete_clamp, count_days, fix_today, leave_out_schemas, list_most_common
 from mosha.tables.sql.spellings import respell
 from mosha.tables.sql.windows import is_over_results
 
@@ -43,6 +43,7 @@ def nearest(text: str, attempt: Attempt, person: str | None) -> str | None:
         _rewritten,
         lambda select: _join_plainly(_rewritten(select)),
         lambda select: _join_on_person(_rewritten(select), person),
+        lambda select: leave_out_schemas(_rewritten(select)),
         lambda select: _join_plainly(_rewritten(select), joins="left out"),
     ]
     for choose in (lambda node: node if isinstance(node, exp.Select) else None, _first):
@@ -99,8 +100,7 @@ def _leave_out_kinds(select: exp.Select, why: str, *, person: str | None) -> Ite
             _remove(select, list_parts(select)[-1])
         if list_parts is _list_joins:
             select.set("where", None)
-            for table in select.find_all(exp.Table):
-                table.set("db", None)
+            leave_out_schemas(select)
         yield select.copy()
         yield _join_on_person(select.copy(), person)
 
@@ -198,6 +198,8 @@ def _settle(select: exp.Select, attempt: Attempt) -> str | None:
         if node is not None:
             edges = [exp.Literal.number(edge) for edge in (0, 100)]
             node.replace(exp.Anonymous(this="CLAMP", expressions=[node.copy(), *edges]))
+        elif (day := getattr(problem, "day", None)) is not None:
+            count_days(day)
         elif private:
             _leave_out_private(select, set(private))
         elif getattr(problem, "code", None) == "tables.too_many_sums":
@@ -286,15 +288,8 @@ def _aggregates(select: exp.Select) -> list[exp.Expr]:
     return [part for item in select.expressions for part in item.walk(prune=is_aggregate) if is_aggregate(part)]
 
 
-def _fix_today(select: exp.Select) -> None:
-    """CURRENT_DATE as the day that it is: a question says which day it is about."""
-    for node in list(select.find_all(exp.CurrentDate)):
-        today = exp.Literal.string(date.today().isoformat())  # noqa: DTZ011  (the day on the analyst's wall)
-        node.replace(exp.Cast(this=today, to=exp.DataType.build("date")))
-
-
 def _rewritten(select: exp.Select) -> exp.Select:
-    _fix_today(select)
+    fix_today(select)
     windows = [window for window in select.find_all(exp.Window) if not _is_of_results(window, select)]
     keys = [key for window in windows for key in window.args.get("partition_by") or []]
     for window in windows:
@@ -307,7 +302,7 @@ def _rewritten(select: exp.Select) -> exp.Select:
             inner.set("limit", None)
             inner.set("offset", None)
     for node in list(select.find_all(exp.Least, exp.Greatest)):
-        _complete_clamp(node)
+        complete_clamp(node)
     for moment in list(select.find_all(exp.DayOfWeek, exp.Week)):
         unit = exp.Var(this="DOW") if isinstance(moment, exp.DayOfWeek) else exp.Var(this="WEEK")
         moment.replace(exp.Extract(this=unit, expression=moment.this.copy()))
@@ -317,6 +312,7 @@ def _rewritten(select: exp.Select) -> exp.Select:
     shown = bool(select.args.get("distinct"))
     for part in _DROPPED:
         select.set(part, None)
+    list_most_common(select)
     _count_instead(select)
     _having(select)
     _group_columns(select, keys, shown=shown)
@@ -329,16 +325,6 @@ def _is_of_results(window: exp.Window, select: exp.Select) -> bool:
     return (
         isinstance(argument, exp.Expr) and any(map(is_aggregate, argument.walk())) and is_over_results(window, select)
     )
-
-
-def _complete_clamp(node: Any) -> None:
-    """LEAST(x, 30) alone is half of CLAMP(x, 0, 30)."""
-    ends = node.expressions
-    if isinstance(node.this, exp.Column) and len(ends) == 1 and isinstance(ends[0], exp.Literal):
-        other = exp.Literal.number(0 if isinstance(node, exp.Least) else 100)
-        edges = [other, ends[0].copy()] if isinstance(node, exp.Least) else [ends[0].copy(), other]
-        if not isinstance(node.parent, exp.Least | exp.Greatest):
-            node.replace(exp.Anonymous(this="CLAMP", expressions=[node.this.copy(), *edges]))
 
 
 def _count_instead(select: exp.Select) -> None:

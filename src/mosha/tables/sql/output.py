@@ -16,8 +16,9 @@ from sqlglot import exp
 from mosha.connect.language.schema import Type
 from mosha.core.errors import InvalidParameter
 from mosha.tables.answer import Answer
-from mosha.tables.functions.result_functions import FUNCTIONS, Handler, check_alike, list_choices
-from mosha.tables.sql.scalar import MOST_POWER, Refused, constant, decimal_of, name_of
+from mosha.tables.functions.powers import MOST_POWER, find_exponent
+from mosha.tables.functions.result_functions import FUNCTIONS, Handler, check_alike, list_choices, raise_result
+from mosha.tables.sql.scalar import Refused, constant, decimal_of, name_of
 
 __all__ = [
     "TYPICAL", "Interval", "add_numbers", "check", "count_limit", "evaluate", "find_output", "find_position",
@@ -152,10 +153,10 @@ def _to_digits(value: float, places: int) -> float:
 
 
 def _power(node: exp.Expression, known: Known) -> Interval:
-    """A small whole power of a result: a product, whose bar holds whatever the signs are."""
-    exponent = constant(node.expression)
+    """A small whole power of a result is a product, whose bar holds whatever the signs are."""
+    exponent = find_exponent(node)
     if not isinstance(exponent, int) or not 1 <= exponent <= MOST_POWER:
-        raise Refused("tables.sql_power", text=name_of(node), most=MOST_POWER, spent="nothing")
+        return raise_result(evaluate(node.this, known), evaluate(node.expression, known))
     value = found = evaluate(node.this, known)
     for _ in range(exponent - 1):
         found = _ARITHMETIC[exp.Mul](found, value)

@@ -24,7 +24,7 @@ _ONE, _BOTH, _LIST = ("this",), ("this", "expression"), ("this", "expressions")
 
 READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     **dict.fromkeys(
-        (exp.Neg, exp.Not, exp.Paren, exp.Abs, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Trim, exp.Length,
+        (exp.Neg, exp.Not, exp.Paren, exp.Abs, exp.Floor, exp.Ceil, exp.Lower, exp.Upper,  exp.Length,
          exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfWeekIso, exp.Hour, exp.Minute, exp.Sqrt, exp.Boolean,
          exp.DayOfYear, exp.WeekOfYear, exp.Date, exp.Sign, exp.Trunc),
         _ONE,
@@ -88,7 +88,14 @@ READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     exp.StrPosition: ("this", "substr"),
     exp.Replace: (*_BOTH, "replacement"),
     exp.Window: ("this", "partition_by", "order", "over", "spec", "alias"),
-    **dict.fromkeys((exp.Ln, exp.Exp), _ONE),
+    **dict.fromkeys((exp.Ln, exp.Exp, exp.Cbrt, exp.Monthname, exp.Dayname, exp.LastDay), _ONE),
+    **dict.fromkeys((exp.Log, exp.Right, exp.IntDiv, exp.NullSafeEQ, exp.NullSafeNEQ), _BOTH),
+    exp.SplitPart: ("this", "delimiter", "part_index"),
+    exp.Trim: (*_BOTH, "position"),
+    exp.Pad: (*_BOTH, "fill_pattern", "is_left"),
+    exp.RegexpLike: (*_BOTH, "flag"),
+    exp.RegexpILike: (*_BOTH, "flag"),
+    exp.SimilarTo: _BOTH,
     **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Pi), _NOTHING),
     **dict.fromkeys((exp.Ntile, exp.FirstValue, exp.LastValue), _ONE),
     **dict.fromkeys((exp.Lag, exp.Lead), ("this", "offset", "default")),

@@ -297,7 +297,7 @@ def read_statement(
     windows = take_windows(open_aliases(select, scope.find)) if select.find(exp.Window) else []
     items = _items(select)
     by = by or list_distinct(select, items)
-    groups = read_keys(by, items, scope)
+    groups = read_keys(by, items, scope, {window.place for window in windows})
     called = dict(zip(map(name_of, by), groups, strict=False))
     named: dict[str, Aggregate] = {}
     marks: dict[str, tuple[str, ...]] = {}

@@ -14,11 +14,25 @@ from mosha.connect.language.expression import Call, Expression, Operator, col, l
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import Refused
 from mosha.tables.functions.constants import constant, find_type, fold_numbers, name_of, read_texts, shift_column
-from mosha.tables.functions.date_functions import PARTS, find_difference, write_date
+from mosha.tables.functions.date_functions import (
+    PARTS,
+    find_difference,
+    find_last_day,
+    name_day,
+    name_month,
+    write_date,
+)
+from mosha.tables.functions.powers import (
+    read_cube_root,
+    read_logarithm,
+    read_power,
+    read_remainder,
+    read_whole_quotient,
+)
 from mosha.tables.functions.range_functions import between, innermost, split_ends
 from mosha.tables.functions.text_functions import TEXT_FUNCTIONS, TextFunction
 
-__all__ = ["MOST_POWER", "Refused", "all_of", "constant", "decimal_of", "name_of", "scalar"]
+__all__ = ["Refused", "all_of", "constant", "decimal_of", "name_of", "scalar"]
 
 
 _BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
@@ -47,7 +61,6 @@ _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
     exp.Ceil: lambda a: a.ceil(),
     exp.Lower: lambda a: a.lower(),
     exp.Upper: lambda a: a.upper(),
-    exp.Trim: lambda a: a.trim(),
     exp.Length: lambda a: a.length(),
     exp.Year: lambda a: a.year(),
     exp.Quarter: lambda a: a.quarter(),
@@ -58,13 +71,16 @@ _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
     exp.Minute: lambda a: a.minute(),
     exp.DayOfYear: PARTS["DOY"],
     exp.WeekOfYear: PARTS["WEEK"],
+    exp.Monthname: name_month,
+    exp.Dayname: name_day,
+    exp.LastDay: find_last_day,
     exp.Date: lambda a: a.cast("date"),
     exp.Sign: lambda a: (a > 0).cast("integer") - (a < 0).cast("integer"),
     exp.Trunc: lambda a: Case(((a < 0, a.ceil()),), a.floor()),
     exp.Sqrt: lambda a: Call(Operator.SQUARE_ROOT, (a,)),
+    exp.Cbrt: read_cube_root,
+    exp.Exp: lambda a: Call(Operator.EXPONENTIAL, (a,)),
 }
-
-MOST_POWER = 8
 
 
 class Scope(Protocol):
@@ -299,25 +315,21 @@ def _truncate(node: exp.Expression, scope: Scope) -> Expression:
     return scalar(node.this, scope).truncate(node.args["unit"].name.lower())
 
 
-def _remainder(node: exp.Expression, scope: Scope) -> Expression:
-    """The remainder x % n of whole numbers, with the sign of x, as engines have it."""
-    value, divisor = scalar(node.this, scope), constant(node.expression)
-    if not isinstance(divisor, int) or divisor <= 0 or type_of(value, scope.schema) is not Type.INTEGER:
-        raise Refused("tables.sql_remainder", text=name_of(node), spent="nothing")
-    opposite = -value
-    return Case(((value >= 0, value - value.bin(divisor)),), -(opposite - opposite.bin(divisor)))
-
-
-def _power(node: exp.Expression, scope: Scope) -> Expression:
-    """A small whole power: a product."""
-    exponent = constant(node.expression)
-    if not isinstance(exponent, int) or not 1 <= exponent <= MOST_POWER:
-        raise Refused("tables.sql_power", text=name_of(node), most=MOST_POWER, spent="nothing")
+def _divide_whole(node: exp.Expression, scope: Scope) -> Expression:
     value = scalar(node.this, scope)
-    found = value
-    for _ in range(exponent - 1):
-        found = found * value
-    return found
+    read = read_remainder if isinstance(node, exp.Mod) else read_whole_quotient
+    return read(node, value, type_of(value, scope.schema))
+
+
+def _is_same(node: exp.Expression, scope: Scope) -> Expression:
+    """IS NOT DISTINCT FROM: NULL is the same as NULL; after NOT, IS DISTINCT FROM."""
+    sides = [node.this, node.expression]
+    if isinstance(node.expression, exp.Null):
+        found = scalar(node.this, scope).is_null()
+    else:
+        one, other = read_texts([scalar(part, scope) for part in sides], scope.schema)
+        found = (one == other).coalesce(False) | (one.is_null() & other.is_null())
+    return found if isinstance(node, exp.NullSafeEQ) else ~found
 
 
 def _nullif(node: exp.Expression, scope: Scope) -> Expression:
@@ -345,7 +357,12 @@ def _least(node: exp.Expression, scope: Scope) -> Expression:
     if (parts := split_ends(node)) is not None:
         value, end = read_texts([scalar(parts[0], scope), lit(parts[1])], scope.schema)
         return Case(((value > end if isinstance(node, exp.Least) else value < end, end),), value)
-    raise Refused("tables.sql_clamp_instead", text=name_of(node), inner=name_of(innermost(node)))
+    sides = [node.this, *node.expressions]
+    if len(sides) != 2 or any(isinstance(side, exp.Least | exp.Greatest) for side in sides):
+        raise Refused("tables.sql_clamp_instead", text=name_of(node), inner=name_of(innermost(node)))
+    one, other = read_texts([scalar(side, scope) for side in sides], scope.schema)
+    first, second = (one <= other, other < one) if isinstance(node, exp.Least) else (one >= other, other > one)
+    return Case(((first, one), (second, other)), None)
 
 
 _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {
@@ -369,8 +386,10 @@ _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expressio
     exp.TimestampTrunc: _truncate,
     exp.DateTrunc: _truncate,
     exp.Nullif: _nullif,
-    exp.Mod: _remainder,
-    exp.Pow: _power,
+    **dict.fromkeys((exp.Mod, exp.IntDiv), _divide_whole),
+    **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), _is_same),
+    exp.Pow: lambda node, scope: read_power(node, lambda part: scalar(part, scope)),
+    **dict.fromkeys((exp.Ln, exp.Log), lambda node, scope: read_logarithm(node, lambda part: scalar(part, scope))),
     exp.Anonymous: _function,
     exp.Least: _least,
     exp.Greatest: _least,

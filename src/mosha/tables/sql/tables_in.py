@@ -13,6 +13,7 @@ from mosha.connect.plan.person_steps import NOT_CHANGED, Pick, Union
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.tables.declaration import Declaration
+from mosha.tables.functions.range_functions import narrow
 from mosha.tables.links import Links, PublicTable
 from mosha.tables.sql.aggregate import Range, find_range, is_aggregate
 from mosha.tables.sql.joining import Piece, join_full, join_pieces
@@ -46,7 +47,15 @@ def read_from(select: exp.Select, given: Given) -> Scope:
         scope, left = join_pieces(pieces, conditions)
     if select.find(exp.Exists, exp.In, exp.Subquery):
         scope, left = attach_subqueries(scope, left, select, make_reader(tables))
-    return scope.where(all_of([scalar(condition, scope) for condition in left])) if left else scope
+    return _keep_rows(scope, left) if left else scope
+
+
+def _keep_rows(scope: Scope, conditions: list[exp.Expression]) -> Scope:
+    """The rows for which all conditions hold; the ranges of their columns are what the conditions leave."""
+    kept = scope.where(all_of([scalar(condition, scope) for condition in conditions]))
+    found = narrow(scope.declared.ranges, conditions, scope.find)
+    told = {name: ends for name, ends in found.items() if scope.schema[name].numeric}
+    return replace(kept, declared=Declaration(ranges=told).beside(scope.declared)) if told else kept
 
 
 def make_reader(tables: Given) -> Reader:
@@ -103,13 +112,17 @@ def _read_common(select: exp.Select, tables: dict[str, object]) -> dict[str, Any
 def _add_piece(pieces: list[Piece], join: exp.Join, tables: Given, conditions: list[exp.Expression]) -> list[Piece]:
     """The tables of FROM with one more; conditions of inner joins go to those of WHERE."""
     kind, side = str(join.args.get("kind") or "INNER").upper(), str(join.args.get("side") or "").upper()
-    known = (
-        kind in {"INNER", "OUTER", "CROSS"} and side in {"", "LEFT", "RIGHT", "FULL"} and not join.args.get("method")
-    )
+    natural = join.args.get("method") == "NATURAL"
+    known = kind in {"INNER", "OUTER", "CROSS"} and side in {"", "LEFT", "RIGHT", "FULL"}
+    known = known and (natural or not join.args.get("method"))
     if not known or (side in {"RIGHT", "FULL"} and len(pieces) != 1):
         raise Refused("tables.sql_join_kind", text=name_of(join))
     alias, found = _open_table(join.this, tables)
     using = tuple(item.name for item in join.args.get("using") or ())
+    if natural:  # the columns that both sides have
+        left = {name.lower() for piece in pieces for names in piece.scope.names.values() for name in names}
+        using = tuple(name for name in found.visible() if name.lower() in left)
+        kind = kind if using else "CROSS"
     on = tuple(list_conditions(join.args.get("on")))
     if not side:
         conditions += on
