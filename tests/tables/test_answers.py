@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import mosha
+from mosha.core.showing import write_number
+from mosha.server.pages.numbers import write_column
 from mosha.tables import count, mean, protect
 from mosha.tables.parts.rounding import make_whole, round_numbers, round_together
 
@@ -133,3 +135,13 @@ def test_a_forecast_of_a_median_is_in_the_unit_of_its_column() -> None:
     assert guess / 4 < np.median(measurement.error(0.95, found)["median"]) < guess * 4
     budget = question.plan(within=0.1, rows=rows)
     assert question.forecast(epsilon=budget.epsilon, rows=rows)["median"][0] <= 0.1
+
+
+def test_no_zero_is_shown_with_a_sign() -> None:
+    for value in (-0.0, -1e-9, -0.04, -0.4, -0.0049):
+        for bar in (None, 0.0, 3e-7, 0.2, 9.0, 5e4):
+            assert write_number(value, bar).strip("0.") != "-"
+            if bar:
+                found = [round_numbers(np.array([value], kind), [bar]).tolist()[0] for kind in (float, object)]
+                assert "-0.0" not in map(str, found)
+    assert write_column([-0.0, 7.0]) == ["0", "7"]

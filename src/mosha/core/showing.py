@@ -77,8 +77,8 @@ def write_number(value: object, error: float | None = None, *, whole: bool = Fal
         return f"{round(value):,}"
     digits = digits_of(error)
     if digits is None:
-        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-    return f"{round(value, min(digits, 12)):,.{min(max(digits, 0), 12)}f}"
+        return f"{value:z,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{round(value, min(digits, 12)):z,.{min(max(digits, 0), 12)}f}"  # z: a zero has no sign
 
 
 @dataclass(frozen=True)

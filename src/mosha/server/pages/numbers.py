@@ -108,7 +108,7 @@ def write_column(values: Sequence[float | None], up: bool = False) -> list[str]:
     if min(sizes) < 10.0**-digits:
         return plain
     said = [_round(value, math.ceil, digits) for value in values] if up else values
-    shown = (text if value is None else f"{value:,.{digits}f}" for value, text in zip(said, plain, strict=True))
+    shown = (text if value is None else f"{value:z,.{digits}f}" for value, text in zip(said, plain, strict=True))
     return [text.replace("-", "−") for text in shown]  # noqa: RUF001  (a minus as wide as the figures)
 
 

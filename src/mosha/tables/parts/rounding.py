@@ -40,7 +40,7 @@ def round_columns(
 
 
 def round_numbers(numbers: NDArray[Any], bars: object) -> NDArray[Any]:
-    """Each number with two digits of its bar; texts and numbers without a bar stay as they are.
+    """Each number with two digits of its bar, no zero with a sign; texts and numbers without a bar stay as they are.
 
     >>> round_numbers(np.array([2.71828, 1234.5678, 7.25]), [0.0123, 88.0, np.inf]).tolist()
     [2.718, 1235.0, 7.25]
@@ -50,9 +50,9 @@ def round_numbers(numbers: NDArray[Any], bars: object) -> NDArray[Any]:
     for number in np.unique(digits[digits <= MOST_DIGITS]).tolist():
         here = digits == number
         if numbers.dtype.kind == "f":
-            found[here] = np.round(numbers[here], number)
+            found[here] = np.round(numbers[here], number) + 0.0  # a zero without a sign
         else:
-            found[here] = [round(v, number) if isinstance(v, float) else v for v in numbers[here].tolist()]
+            found[here] = [round(v, number) + 0.0 if isinstance(v, float) else v for v in numbers[here].tolist()]
     return found
 
 
