@@ -99,6 +99,17 @@ def test_the_note_says_whom_the_bound_cuts_and_what_the_bar_is_about() -> None:
     assert "people (95%)" not in " ".join(declared.notes)
 
 
+@pytest.mark.parametrize("limits", [{"at_most": 2}, {"groups": 2, "per_group": 1}, {"at_most": 3, "groups": 2}])
+@pytest.mark.parametrize("what", ["COUNT(*)", "AVG(CLAMP(x, 0, 9))", "MEDIAN(CLAMP(x, 0, 9))", "COUNT(DISTINCT x)"])
+def test_every_road_says_what_a_declared_limit_leaves_out(what: str, limits: Any) -> None:
+    unit = mosha.Person("who", **limits)
+    account = mosha.Ledger.memory().account("a", unit=unit, epsilon=10)
+    table = pa.table({"who": [i // 4 for i in range(400)], "x": [i % 9 for i in range(400)]})
+    answer = mosha.query(f"SELECT {what} AS n FROM t", t=protect(table, unit=unit, account=account), epsilon=1)
+    assert "declared" in " ".join(answer.notes)  # type: ignore[union-attr]
+    assert "按声明" in " ".join(answer.read_notes("zh"))  # type: ignore[union-attr]
+
+
 RANKS = (np.arange(3000) + 0.5) / 3000
 SKEWED = {  # quantiles of a law: a draw may hold one person who outweighs all others, whom no estimate can find
     "log-normal": np.ceil(lognorm.ppf(RANKS, 1.0, scale=1.6)).astype(int),

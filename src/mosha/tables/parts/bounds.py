@@ -30,6 +30,7 @@ __all__ = [
     "fix_counts",
     "limits_of",
     "name_bound",
+    "truncated_note",
 ]
 
 WEIGHT = "weight"
@@ -220,6 +221,14 @@ def _write_share(cut: float) -> str:
 def name_bound(kind: Literal["rows", "groups", "values"], count: str) -> Phrase:
     """So many rows, groups or values, as a bound that a note names."""
     return phrase(f"tables.most_one_{kind}") if count == "1" else phrase(f"tables.most_{kind}", count=count)
+
+
+def truncated_note(rows: int | None, groups: int, per_group: int) -> Phrase:
+    """What an answer says where so many groups, and rows in each, are declared."""
+    said = {"groups": groups, "per_group": per_group}
+    if rows is None or rows >= groups * per_group:
+        return make_note("tables.note_truncated", **said)
+    return make_note("tables.note_truncated_rows", rows=rows, **said)
 
 
 def bounded_note(

@@ -35,6 +35,7 @@ from mosha.tables.parts.bounds import (
     fix_counts,
     limits_of,
     name_bound,
+    truncated_note,
 )
 from mosha.tables.parts.norm_choice import SHARE_FOR_BOUNDS, NormChoice, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy, noise_multiplier, pure_epsilon
@@ -292,10 +293,11 @@ class Sums:
         notes: list[str] = [make_note(f"tables.note_{noise.kind}", names=", ".join(self.names))]
         if self.fixed:
             notes = [make_note("tables.note_fixed_rows"), *(notes if noise.channels else [])]
-        if self.limits.by_person and self.limits.truncation is None:
-            tail = noisy.get("tail")
+        if self.limits.truncation is not None:
+            notes.append(truncated_note(*self.limits.truncation))
+        elif self.limits.by_person:
             told = None
-            if tail is not None:
+            if (tail := noisy.get("tail")) is not None:
                 told = (
                     self._most({**noisy, "norm": tail[0]}),
                     tail[1],
