@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -57,3 +58,16 @@ def test_a_query_may_have_a_deadline(table: Any) -> None:
     assert mosha.query("SELECT COUNT(*) FROM t", t=table, epsilon=0.1, deadline=60).rows == ((),)  # type: ignore[union-attr]
     with pytest.raises(errors.InvalidParameter):
         mosha.query("SELECT COUNT(*) FROM t", t=table, epsilon=0.1, deadline=-1)
+
+
+def test_a_stored_table_is_named_with_its_schema_too(tmp_path: Any) -> None:
+    place = str(tmp_path / "shop.duckdb")
+    with duckdb.connect(place) as shop:
+        shop.execute("CREATE TABLE visits AS SELECT 'A' AS ward FROM range(50)")
+    account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=9)
+    visits = mosha.protect(place, table="visits", unit=mosha.Row(), account=account)
+    sql = "SELECT main.visits.ward, COUNT(*) AS n FROM {} WHERE ward = 'A' GROUP BY main.visits.ward"
+    assert mosha.query(sql.format("main.visits"), visits=visits, epsilon=1).table["ward"] == ["A"]  # type: ignore[union-attr]
+    with pytest.raises(errors.Refused) as refusal:
+        mosha.query("SELECT COUNT(*) FROM other.visits", visits=visits, epsilon=1)
+    assert refusal.value.nearest == "SELECT COUNT(*) FROM visits"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
 
+from mosha.connect.engines.opening import DATABASES
 from mosha.connect.plan.relation import Relation
 from mosha.tables.declaration import Declaration
 
-__all__ = ["Links", "PublicTable"]
+__all__ = ["Links", "PublicTable", "find_schema"]
 
 
 @dataclass(frozen=True)
@@ -36,3 +40,19 @@ class PublicTable:
     relation: Relation
     declared: Declaration = field(default_factory=Declaration)
     links: Links = field(default_factory=Links)
+
+
+def find_schema(place: object, table: object = None) -> str:
+    """The schema that a table stands in: what is said before its name, or where the engine looks by itself.
+
+    >>> find_schema("postgresql://db.example/shop"), find_schema("postgresql://db.example/shop", "sales.orders")
+    ('public', 'sales')
+    """
+    if isinstance(table, str) and "." in table:
+        return table.rpartition(".")[0].lower()
+    text = os.fspath(place) if isinstance(place, str | os.PathLike) else ""
+    if text.startswith(("postgresql://", "postgres://")):
+        return "public"
+    if "://" in text:
+        return urlsplit(text).path.strip("/").lower()
+    return "main" if Path(text).suffix.lower() in DATABASES else ""

@@ -15,6 +15,7 @@ from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables.declaration import Declaration, apply_types, beside
+from mosha.tables.links import Links, find_schema
 from mosha.tables.table import Table
 
 __all__ = ["protect", "public_table"]
@@ -64,7 +65,7 @@ def protect(
     for name in {**said.ranges, **said.keys}:
         opened.schema[name]  # a slip in the file is told now, not when somebody asks
     relation = private(opened, person=unit.column if isinstance(unit, Person) else None)
-    return Table(relation, unit, account, said)
+    return Table(relation, unit, account, said, Links(place=find_schema(source, options.get("table"))))
 
 
 def _choose_unit(unit: Unit | None, said: Declaration) -> Unit | None:

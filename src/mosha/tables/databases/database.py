@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
-from urllib.parse import urlsplit
 
 from mosha.connect.engines.opening import DATABASES, source
 from mosha.connect.engines.source import Engine
@@ -24,7 +23,7 @@ from mosha.tables.answer import Answer
 from mosha.tables.databases.declaration import DatabaseDeclaration, DeclaredTable, read_database_declaration
 from mosha.tables.databases.paths import Path, find_paths
 from mosha.tables.declaration import apply_types, beside
-from mosha.tables.links import Links, PublicTable
+from mosha.tables.links import Links, PublicTable, find_schema
 from mosha.tables.sql.asking import explain, query
 from mosha.tables.table import Table
 
@@ -131,22 +130,12 @@ def protect_database(
             opened[name].schema[column]  # a slip in the file is told now, not when somebody asks
         if table.rows_of is None:
             row = _declare_key(public(opened[name]), table)
-            tables[name] = PublicTable(row, table.columns, Links(place=_find_schema(place)))
+            tables[name] = PublicTable(row, table.columns, Links(place=find_schema(place)))
             continue
-        links = replace(_find_links(name, paths, relations[name], said), place=_find_schema(place))
+        links = replace(_find_links(name, paths, relations[name], said), place=find_schema(place))
         unit = said.persons[table.rows_of].unit
         tables[name] = Table(relations[name], unit, accounts.get(table.rows_of), table.columns, links)
     return Database(tables)
-
-
-def _find_schema(place: object) -> str:
-    """The schema in which an engine looks for tables that are named without one."""
-    text = os.fspath(place) if isinstance(place, str | os.PathLike) else ""
-    if text.startswith(("postgresql://", "postgres://")):
-        return "public"
-    if "://" in text:
-        return urlsplit(text).path.strip("/").lower()
-    return "main" if FilePath(text).suffix.lower() in DATABASES else ""
 
 
 def _choose_accounts(account: Any, said: DatabaseDeclaration) -> dict[str, Account]:
