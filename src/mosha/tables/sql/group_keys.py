@@ -4,11 +4,12 @@ GROUP BY ROLLUP, CUBE and GROUPING SETS: the finest groups are asked once, the o
 
 Guarantee:
     Sums of released counts and sums are post-processing: free, and consistent with one another to the last digit.
-    A sum of m cells misses its bar with probability at most 1 - confidence: either bar holds by itself, and both are
-    fixed before the noise is known, so the narrower one holds too.
+    A sum of m cells misses its bar with probability at most b = 1 - confidence; no bar depends on the noise.
     (1) Each cell misses its own bar at level 1 - b/m with probability b/m; if none does, the sum is within their sum.
-    (2) The noise of cells is independent and symmetric. Given all |noise| <= q (level 1 - b/2m, fails with b/2) their
-        signs are fair coins, and by Hoeffding |sum| > sqrt(2 ln(4/b) sum of q**2) has probability at most b/2.
+    (2) The noise of cells is independent and symmetric. With probability 1 - b/2 all |noise| are within Q, their bar at
+        level 1 - b/2m. Given that, |noise| is at most as large as min(|noise|, Q) without it, whose law the bars at
+        levels u_1 < u_2 < ... bound: M(r) = sum (u_i - u_(i-1)) cosh(r bar_i), the rest at Q. By Chernoff |sum| exceeds
+        (ln(4/b) + sum ln M(r)) / r with probability at most b/2, for any r > 0 that the noise does not decide.
     (2) is about noise alone, and is used where the limits of a person are declared, so that nothing else is in a bar.
 """
 
@@ -252,12 +253,10 @@ def add_up(raw: Answer, sets: Sets, question: Question, marks: Mapping[str, Sequ
     noise_alone = not isinstance(unit, Person) or unit.at_most is not None
 
     def errors(level: float) -> dict[str, Any]:
-        sizes = sorted({len(several) for several in cells})
-        bars = {size: _read_bars(raw, level, size) for size in sizes}
-        return {
-            name: np.array([_add_bars(bars[len(several)], name, several, level, noise_alone) for several in cells])
-            for name in raw.columns
-        } | {name: np.zeros(len(cells)) for name in told}
+        bars = _add_bars(raw, cells, level, noise_alone) if cells else dict.fromkeys(raw.columns, ())
+        return {name: np.array(bar, np.float64) for name, bar in bars.items()} | {
+            name: np.zeros(len(cells)) for name in told
+        }
 
     columns = {
         name: np.array([np.sum(np.asarray(column)[several]) for several in cells])
@@ -266,23 +265,44 @@ def add_up(raw: Answer, sets: Sets, question: Question, marks: Mapping[str, Sequ
     return replace(raw, rows=tuple(rows), columns=columns, errors=errors)
 
 
-def _read_bars(raw: Answer, level: float, size: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The bars of the cells for both ways of adding `size` of them."""
-    miss = 1 - level
-    return raw.errors(1 - miss / size), raw.errors(1 - miss / (2 * size))
-
-
 def _add_bars(
-    bars: tuple[Mapping[str, Any], Mapping[str, Any]],
-    name: str,
-    cells: Sequence[int],
+    raw: Answer,
+    cells: Sequence[Sequence[int]],
     level: float,
     noise_alone: bool,  # noqa: FBT001
-) -> float:
-    summed, wide = (np.asarray(found[name], np.float64)[list(cells)] for found in bars)
-    if len(cells) == 1 or not noise_alone:
-        return float(summed.sum())
-    return float(min(summed.sum(), math.sqrt(2 * math.log(4 / (1 - level)) * float(np.sum(wide**2)))))
+) -> dict[str, Sequence[float]]:
+    """The bar of every sum of cells: (2) of this file's guarantee for noise alone, else (1)."""
+    miss, most = 1 - level, max(map(len, cells))
+    own = raw.errors(level)
+    if not noise_alone:
+        by_size = {size: raw.errors(1 - miss / size) for size in {len(several) for several in cells}}
+        return {name: [float(np.sum(np.asarray(by_size[len(several)][name])[list(several)])) for several in cells]
+                for name in raw.columns}  # fmt: skip
+    left = [2 ** (-i / 4) for i in range(1, math.ceil(4 * math.log2(2 * most / miss)))] + [miss / (2 * most)]
+    bars = [raw.errors(1 - share) for share in left]
+    found: dict[str, Sequence[float]] = {}
+    for name in raw.columns:
+        bounds = _bound_moments(np.array([np.asarray(bar[name], np.float64) for bar in bars]).T, left, most)
+        found[name] = [
+            float(np.asarray(own[name])[several[0]]) if len(several) == 1
+            else float(min((math.log(4 / miss) + logs[several].sum()) / rate for rate, logs in bounds))
+            for several in map(np.array, cells)
+        ]  # fmt: skip
+    return found
+
+
+def _bound_moments(bars: np.ndarray, left: Sequence[float], most: int) -> list[tuple[float, np.ndarray]]:
+    """Rates r, and ln M(r) of each cell by its bars at the levels 1 - `left`; at most `most` cells are added."""
+    kinds, which = np.unique(bars, axis=0, return_inverse=True)
+    weights = np.log(-np.diff([1.0, *left[:-1], 0.0]))
+    scale = max(float(np.sqrt(np.mean(kinds[:, 0] ** 2))), 1e-300)
+    found = []
+    for step in range(2 * max(1, most.bit_length()) + 4):
+        rate = 2 ** (-step / 2) / (4 * scale)
+        moved = rate * kinds
+        logs = np.logaddexp.reduce(weights + moved + np.log1p(np.exp(-2 * moved)) - math.log(2), axis=1)
+        found.append((rate, logs[which.reshape(-1)]))
+    return found
 
 
 def list_distinct(select: exp.Select, items: list[tuple[str, exp.Expression]]) -> list[exp.Expr]:
