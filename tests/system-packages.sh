@@ -23,9 +23,13 @@ done
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing system packages:$missing"
     export DEBIAN_FRONTEND=noninteractive
-    apt-get -qq update >/dev/null
-    # shellcheck disable=SC2086
-    apt-get -qq install --no-install-recommends -y $missing >/dev/null 2>&1 || {
+    # Another program may be installing something: wait for it, and ask twice.
+    install() {
+        apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null
+        # shellcheck disable=SC2086
+        apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends -y $missing >/dev/null 2>&1
+    }
+    install || { sleep 5; install; } || {
         echo "apt-get could not install:$missing" >&2
         exit 1
     }
