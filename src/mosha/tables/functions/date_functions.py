@@ -17,7 +17,7 @@ from mosha.core.errors import Refused
 from mosha.tables.functions.constants import constant, name_of
 
 __all__ = [
-    "MOST_WRITTEN", "PARTS", "find_difference", "find_last_day", "name_day", "name_month", "read_format", "write_date",
+    "MOST_WRITTEN", "PARTS", "find_difference", "find_last_day", "name_day", "name_month", "write_date",
 ]  # fmt: skip
 
 Part = Callable[[Expression], Expression]
@@ -133,32 +133,3 @@ def write_date(node: exp.Expr, read: Callable[[Any], Expression]) -> Expression:
     value = read(day)
     parts = [_WRITTEN[one](value) if one in _WRITTEN else lit(one) for one in pieces]
     return parts[0].concat(*parts[1:])
-
-
-_OF_POSTGRESQL = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "DDD": "%j", "HH24": "%H", "MI": "%M"}
-_OF_MARIADB = {"%Y": "%Y", "%m": "%m", "%d": "%d", "%H": "%H", "%i": "%M", "%j": "%j"}
-
-
-def read_format(node: exp.Expr) -> exp.Expr:
-    """TO_CHAR of PostgreSQL and DATE_FORMAT of MariaDB as STRFTIME; what has other parts stays what it is.
-
-    >>> import sqlglot
-    >>> read_format(sqlglot.parse_one("TO_CHAR(day, 'YYYY-MM')", dialect="duckdb")).sql("duckdb")
-    "STRFTIME(day, '%Y-%m')"
-    """
-    if isinstance(node, exp.ToChar):
-        day, pattern, known, pieces = node.this, node.args.get("format"), _OF_POSTGRESQL, r"[A-Za-z0-9]+|[^A-Za-z0-9]+"
-    elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "DATE_FORMAT" and len(node.expressions) == 2:
-        (day, pattern), known, pieces = node.expressions, _OF_MARIADB, r"%.?|[^%]+"
-    else:
-        return node
-    said = str(pattern.this) if isinstance(pattern, exp.Literal) and pattern.is_string else ""
-    found = []
-    for piece in re.findall(pieces, said):
-        letters = piece.isalnum() if known is _OF_POSTGRESQL else piece.startswith("%")
-        if (letters and piece not in known) or (not letters and ("%" in piece or '"' in piece)):
-            raise Refused(
-                "tables.sql_format", text=f"{day.sql('duckdb')}: '{said}'", parts=sorted(known), spent="nothing"
-            )
-        found.append(known.get(piece, piece))
-    return exp.TimeToStr(this=day.copy(), format=exp.Literal.string("".join(found)))

@@ -14,15 +14,18 @@ from mosha.tables.functions.constants import constant, name_of
 from mosha.tables.functions.powers import LARGEST_EXPONENT, list_logarithm
 
 __all__ = [
-    "FUNCTIONS", "Handler", "check_alike", "list_choices", "order_of", "raise_result", "sort_rows", "spread",
+    "FUNCTIONS", "Handler", "Interval", "check_alike", "exactly", "list_choices", "order_of", "raise_result",
+    "sort_rows",
 ]  # fmt: skip
 
 Interval = tuple[Any, Any, Any]
+"""A value, and the ends of its error bar; keys and constants have no width."""
 Evaluate = Callable[[exp.Expression, Mapping[str, Interval]], Interval]
 Handler = Callable[[exp.Expression, Mapping[str, Interval], Evaluate], Interval]
 
 
-def _exactly(value: object) -> Interval:
+def exactly(value: object) -> Interval:
+    """A value without a width."""
     return value, value, value
 
 
@@ -43,11 +46,6 @@ def check_alike(values: Iterable[object], text: str) -> None:
         raise Refused("tables.sql_different_types", text=text, spent="nothing")
 
 
-def spread(value: Any, bar: Any) -> Interval:
-    """A number and the ends of its error bar; what is missing has none."""
-    return _exactly(None) if value is None else (value, value - bar, value + bar)
-
-
 def order_of(value: object) -> tuple[object, ...]:
     """Where a value stands among others, which may be of another kind.
 
@@ -66,7 +64,7 @@ def _change_letters(change: Callable[[str], str]) -> Callable[[str], str]:
 def _of_text(function: Callable[[str], object]) -> Handler:
     def handler(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluate) -> Interval:
         value = evaluate(node.this, known)[0]
-        return _exactly(None if value is None else function(_text(value, node)))
+        return exactly(None if value is None else function(_text(value, node)))
 
     return handler
 
@@ -103,9 +101,9 @@ def _join_texts(node: exp.Expression, known: Mapping[str, Interval], evaluate: E
     else:
         values = [evaluate(part, known)[0] for part in (node.this, node.expression)]
     if None in values:
-        return _exactly(None)
+        return exactly(None)
     whole = [str(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in values]
-    return _exactly("".join(_text(value, node) for value in whole))
+    return exactly("".join(_text(value, node) for value in whole))
 
 
 def list_choices(node: exp.Case) -> Iterator[exp.Expression]:
@@ -135,7 +133,7 @@ def _case(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluat
         if test is True if node.this is None else (subject is not None and subject == test):
             chosen = branch.args["true"]
             break
-    found = _exactly(None) if chosen is None else evaluate(chosen, known)
+    found = exactly(None) if chosen is None else evaluate(chosen, known)
     return (found[0], math.nan, math.nan) if noisy else found
 
 
@@ -144,7 +142,7 @@ def _logarithm(node: exp.Expression, known: Mapping[str, Interval], evaluate: Ev
     of, base = list_logarithm(node)
     value, low, high = evaluate(of, known)
     if value is None or value <= 0:
-        return _exactly(None)
+        return exactly(None)
     unit = 1.0 if base is None else math.log(base)
     ends = [math.log(low) / unit if low > 0 else math.copysign(math.inf, -unit), math.log(high) / unit]
     return math.log(value) / unit, min(ends), max(ends)
@@ -153,10 +151,10 @@ def _logarithm(node: exp.Expression, known: Mapping[str, Interval], evaluate: Ev
 def raise_result(base: Interval, exponent: Interval) -> Interval:
     """Any power of a result above zero: its logarithm is a product, so that its bar ends at a corner."""
     if base[0] is None or exponent[0] is None or base[0] <= 0:
-        return _exactly(None)
+        return exactly(None)
     size = math.log(base[0]) * exponent[0]
     if size > LARGEST_EXPONENT:
-        return _exactly(None)
+        return exactly(None)
     if base[1] <= 0:
         high = max(base[2] ** min(e, LARGEST_EXPONENT) for e in exponent[1:]) if exponent[1] >= 0 else math.inf
         return math.exp(size), 0.0, high
@@ -168,21 +166,21 @@ def _square_root(node: exp.Expression, known: Mapping[str, Interval], evaluate: 
     """Of what is below zero there is none, as for rows; a bar that reaches below zero ends there."""
     value, low, high = evaluate(node.this, known)
     if value is None or value < 0:
-        return _exactly(None)
+        return exactly(None)
     return math.sqrt(value), math.sqrt(max(0.0, low)), math.sqrt(high)
 
 
 def _exponential(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluate) -> Interval:
     value, low, high = evaluate(node.this, known)
     if value is None or value > LARGEST_EXPONENT:
-        return _exactly(None)
+        return exactly(None)
     return math.exp(value), math.exp(low), math.exp(high) if high <= LARGEST_EXPONENT else math.inf
 
 
 def _is_missing(node: exp.Expression, known: Mapping[str, Interval], evaluate: Evaluate) -> Interval:
     if not isinstance(node.expression, exp.Null):
         raise Refused("tables.sql_on_results", text=name_of(node))
-    return _exactly(evaluate(node.this, known)[0] is None)
+    return exactly(evaluate(node.this, known)[0] is None)
 
 
 FUNCTIONS: Mapping[type[exp.Expression], Handler] = {
@@ -200,5 +198,5 @@ FUNCTIONS: Mapping[type[exp.Expression], Handler] = {
     exp.Sqrt: _square_root,
     exp.Exp: _exponential,
     exp.Is: _is_missing,
-    exp.Pi: lambda *_: _exactly(math.pi),
+    exp.Pi: lambda *_: exactly(math.pi),
 }

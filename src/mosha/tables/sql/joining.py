@@ -14,30 +14,9 @@ from mosha.core.errors import DataError, InvalidParameter, WrongUnit
 from mosha.core.language import phrase
 from mosha.core.options import JoinName
 from mosha.tables.sql.scalar import Refused, list_conditions, name_of, scalar
-from mosha.tables.sql.scope import PERSON, Scope, check_new
+from mosha.tables.sql.scope import PERSON, Piece, Scope, check_new
 
-__all__ = ["Piece", "join_full", "join_pieces", "join_scopes"]
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """One table of FROM: what it is called, its rows, and the conditions of its own where it is an outer one.
-
-    With `several` it stands for two tables, whose columns keep their aliases.
-    """
-
-    alias: str
-    scope: Scope
-    outer: bool = False
-    on: tuple[exp.Expression, ...] = ()
-    using: tuple[str, ...] = ()
-    text: str = ""
-    cross: bool = False
-    several: bool = False
-
-    def name_scope(self) -> Piece:
-        """The piece whose columns are those of its alias, unless it stands for several tables."""
-        return self if self.several else replace(self, scope=self.scope.under(self.alias))
+__all__ = ["join_full", "join_pieces", "join_scopes"]
 
 
 @dataclass

@@ -17,25 +17,31 @@ from mosha.connect.language.schema import Type
 from mosha.core.errors import InvalidParameter
 from mosha.tables.answer import Answer
 from mosha.tables.functions.powers import MOST_POWER, find_exponent
-from mosha.tables.functions.result_functions import FUNCTIONS, Handler, check_alike, list_choices, raise_result
+from mosha.tables.functions.result_functions import (
+    FUNCTIONS,
+    Handler,
+    Interval,
+    check_alike,
+    exactly,
+    list_choices,
+    raise_result,
+)
 from mosha.tables.sql.scalar import Refused, constant, decimal_of, name_of
 
 __all__ = [
     "TYPICAL", "Interval", "add_numbers", "check", "count_limit", "evaluate", "find_output", "find_position",
-    "half_width", "rehearse", "settle",
+    "half_width", "rehearse", "settle", "spread",
 ]  # fmt: skip
 
-Interval = tuple[Any, Any, Any]
-"""A value, and the ends of its error bar; keys and constants have no width."""
 
-
-def _as_interval(value: object) -> Interval:
-    return value, value, value
+def spread(value: Any, bar: Any) -> Interval:
+    """A number and the ends of its error bar; what is missing has none."""
+    return exactly(None) if value is None else (value, value - bar, value + bar)
 
 
 def _corners(operation: Callable[[float, float], float], a: Interval, b: Interval) -> Interval:
     if a[0] is None or b[0] is None:
-        return _as_interval(None)
+        return exactly(None)
     found = [operation(x, y) for x in a[1:] for y in b[1:]]
     return operation(a[0], b[0]), min(found), max(found)
 
@@ -43,7 +49,7 @@ def _corners(operation: Callable[[float, float], float], a: Interval, b: Interva
 def _divide(a: Interval, b: Interval) -> Interval:
     """An error bar that reaches zero in the denominator has no end."""
     if a[0] is None or b[0] is None or b[0] == 0:
-        return _as_interval(None)
+        return exactly(None)
     if b[1] <= 0 <= b[2] and b[1] != b[2]:
         return a[0] / b[0], -math.inf, math.inf
     return _corners(lambda x, y: x / y if y else math.inf, a, b)
@@ -100,7 +106,7 @@ def settle(node: exp.Expression, known: Mapping[str, Interval]) -> Interval:
     try:
         return evaluate(node, known)
     except (Refused, TypeError, ValueError, ArithmeticError):
-        return _as_interval(None)
+        return exactly(None)
 
 
 Known = Mapping[str, Interval]
@@ -112,7 +118,7 @@ def _arithmetic(node: exp.Expression, known: Known) -> Interval:
 
 def _comparison(node: exp.Expression, known: Known) -> Interval:
     a, b = evaluate(node.this, known)[0], evaluate(node.expression, known)[0]
-    return _as_interval(None if a is None or b is None else _COMPARISONS[type(node)](a, b))
+    return exactly(None if a is None or b is None else _COMPARISONS[type(node)](a, b))
 
 
 def _negative(node: exp.Expression, known: Known) -> Interval:
@@ -122,12 +128,12 @@ def _negative(node: exp.Expression, known: Known) -> Interval:
 
 def _not(node: exp.Expression, known: Known) -> Interval:
     value = evaluate(node.this, known)[0]
-    return _as_interval(None if value is None else not value)
+    return exactly(None if value is None else not value)
 
 
 def _connective(node: exp.Expression, known: Known) -> Interval:
     sides = [evaluate(side, known)[0] for side in (node.this, node.expression)]
-    return _as_interval(_connect(sides, decisive=isinstance(node, exp.Or)))
+    return exactly(_connect(sides, decisive=isinstance(node, exp.Or)))
 
 
 def _connect(sides: Iterable[bool | None], *, decisive: bool) -> bool | None:
@@ -186,7 +192,7 @@ def _nearest(value: float) -> int:
 def _size(node: exp.Expression, known: Known) -> Interval:
     value, low, high = evaluate(node.this, known)
     if value is None:
-        return _as_interval(None)
+        return exactly(None)
     return abs(value), 0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
 
 
@@ -199,7 +205,7 @@ def _extreme(choose: Callable[..., object]) -> Callable[[exp.Expression, Known],
         return (
             (choose(p[0] for p in there), choose(p[1] for p in there), choose(p[2] for p in there))
             if there
-            else _as_interval(None)
+            else exactly(None)
         )
 
     return handler
@@ -207,12 +213,12 @@ def _extreme(choose: Callable[..., object]) -> Callable[[exp.Expression, Known],
 
 def _coalesce(node: exp.Expression, known: Known) -> Interval:
     found = [evaluate(part, known) for part in (node.this, *node.expressions)]
-    return next((part for part in found if part[0] is not None), _as_interval(None))
+    return next((part for part in found if part[0] is not None), exactly(None))
 
 
 def _nullif(node: exp.Expression, known: Known) -> Interval:
     value, other = evaluate(node.this, known), evaluate(node.expression, known)[0]
-    return _as_interval(None) if value[0] == other else value
+    return exactly(None) if value[0] == other else value
 
 
 def _is_moment(node: exp.Expression) -> bool:
@@ -223,11 +229,11 @@ def _is_moment(node: exp.Expression) -> bool:
 def _number(node: exp.Expression, known: Known) -> Interval:
     """CAST to a number: rounded where it becomes a whole one."""
     if _is_moment(node):
-        return _as_interval(constant(node))
+        return exactly(constant(node))
     if (sizes := decimal_of(node)) is not None:
         largest = 10.0 ** (sizes[0] - sizes[1])
         found = _monotone(lambda value: _to_digits(value, sizes[1]))(node, known)
-        return found if found[0] is not None and abs(found[0]) < largest else _as_interval(None)
+        return found if found[0] is not None and abs(found[0]) < largest else exactly(None)
     if not _CASTS[node.args["to"].this.name]:
         return evaluate(node.this, known)
     return _monotone(_round_to_whole(_nearest))(node, known)
@@ -236,11 +242,11 @@ def _number(node: exp.Expression, known: Known) -> Interval:
 def _between(node: exp.Expression, known: Known) -> Interval:
     value, low, high = (evaluate(part, known)[0] for part in (node.this, node.args["low"], node.args["high"]))
     if value is None:
-        return _as_interval(None)
+        return exactly(None)
     found = _is_between(value, low, high)
     if node.args.get("symmetric"):
         found = _connect([found, _is_between(value, high, low)], decisive=True)
-    return _as_interval(found)
+    return exactly(found)
 
 
 def _is_between(value: Any, low: Any, high: Any) -> bool | None:
@@ -251,14 +257,14 @@ def _is_between(value: Any, low: Any, high: Any) -> bool | None:
 def _in(node: exp.Expression, known: Known) -> Interval:
     value = evaluate(node.this, known)[0]
     items = [constant(item) for item in node.expressions]
-    return _as_interval(
+    return exactly(
         None if value is None else _connect([None if i is None else value == i for i in items], decisive=True)
     )
 
 
 def _constant(node: exp.Expression, known: Known) -> Interval:
     del known
-    return _as_interval(constant(node))
+    return exactly(constant(node))
 
 
 def _column(node: exp.Expression, known: Known) -> Interval:

@@ -18,7 +18,7 @@ from mosha.core.options import QuantileBars
 from mosha.tables.aggregates import Aggregate, count
 from mosha.tables.answer import Answer
 from mosha.tables.functions.constants import write_once
-from mosha.tables.functions.result_functions import sort_rows, spread
+from mosha.tables.functions.result_functions import sort_rows
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import Context, aggregate, is_aggregate
 from mosha.tables.sql.group_keys import (
@@ -46,6 +46,7 @@ from mosha.tables.sql.output import (
     half_width,
     rehearse,
     settle,
+    spread,
 )
 from mosha.tables.sql.parsing import check_select, parse
 from mosha.tables.sql.scalar import Refused, name_of

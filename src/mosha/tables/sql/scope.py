@@ -17,7 +17,7 @@ from mosha.tables.links import Links
 from mosha.tables.sql.scalar import Refused, name_of
 from mosha.tables.table import Table
 
-__all__ = ["PERSON", "Scope", "check_new", "find_place", "normalize_columns"]
+__all__ = ["PERSON", "Piece", "Scope", "check_new", "find_place", "normalize_columns"]
 
 Names = Mapping[str, Mapping[str, str]]
 PERSON = "the person"
@@ -168,3 +168,24 @@ def normalize_columns(select: exp.Select, scope: Scope) -> None:
             spelled[plan] = alone if scope.find(alone) == plan else node.copy()
         if node != spelled[plan]:
             node.replace(spelled[plan].copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One table of FROM: what it is called, its rows, and the conditions of its own where it is an outer one.
+
+    With `several` it stands for two tables, whose columns keep their aliases.
+    """
+
+    alias: str
+    scope: Scope
+    outer: bool = False
+    on: tuple[exp.Expression, ...] = ()
+    using: tuple[str, ...] = ()
+    text: str = ""
+    cross: bool = False
+    several: bool = False
+
+    def name_scope(self) -> Piece:
+        """The piece whose columns are those of its alias, unless it stands for several tables."""
+        return self if self.several else replace(self, scope=self.scope.under(self.alias))

@@ -5,11 +5,12 @@ What one engine or one program writes and another does not means the same here, 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sqlglot import exp
 
-from mosha.tables.functions.date_functions import read_format
+from mosha.core.errors import Refused
 from mosha.tables.sql.aggregate import is_aggregate
 
 __all__ = ["respell"]
@@ -60,7 +61,7 @@ def _respell_value(node: exp.Expr) -> exp.Expr:
         listed = node.expression.this.unnest()
         if isinstance(listed, exp.Array) and listed.expressions:
             return exp.In(this=node.this.copy(), expressions=[item.copy() for item in listed.expressions])
-    return read_format(node)
+    return _read_format(node)
 
 
 def _respell_call(node: exp.Anonymous, name: str, first: exp.Expr, second: exp.Expr) -> exp.Expr:
@@ -71,7 +72,36 @@ def _respell_call(node: exp.Anonymous, name: str, first: exp.Expr, second: exp.E
         return _shift(exp.Add if name == "DATE_ADD" else exp.Sub, first, second)
     if name == "SUFFIX":
         return exp.EndsWith(this=first.copy(), expression=second.copy())
-    return read_format(node)
+    return _read_format(node)
+
+
+_OF_POSTGRESQL = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "DDD": "%j", "HH24": "%H", "MI": "%M"}
+_OF_MARIADB = {"%Y": "%Y", "%m": "%m", "%d": "%d", "%H": "%H", "%i": "%M", "%j": "%j"}
+
+
+def _read_format(node: exp.Expr) -> exp.Expr:
+    """TO_CHAR of PostgreSQL and DATE_FORMAT of MariaDB as STRFTIME; what has other parts stays what it is.
+
+    >>> import sqlglot
+    >>> _read_format(sqlglot.parse_one("TO_CHAR(day, 'YYYY-MM')", dialect="duckdb")).sql("duckdb")
+    "STRFTIME(day, '%Y-%m')"
+    """
+    if isinstance(node, exp.ToChar):
+        day, pattern, known, pieces = node.this, node.args.get("format"), _OF_POSTGRESQL, r"[A-Za-z0-9]+|[^A-Za-z0-9]+"
+    elif isinstance(node, exp.Anonymous) and str(node.this).upper() == "DATE_FORMAT" and len(node.expressions) == 2:
+        (day, pattern), known, pieces = node.expressions, _OF_MARIADB, r"%.?|[^%]+"
+    else:
+        return node
+    said = str(pattern.this) if isinstance(pattern, exp.Literal) and pattern.is_string else ""
+    found = []
+    for piece in re.findall(pieces, said):
+        letters = piece.isalnum() if known is _OF_POSTGRESQL else piece.startswith("%")
+        if (letters and piece not in known) or (not letters and ("%" in piece or '"' in piece)):
+            raise Refused(
+                "tables.sql_format", text=f"{day.sql('duckdb')}: '{said}'", parts=sorted(known), spent="nothing"
+            )
+        found.append(known.get(piece, piece))
+    return exp.TimeToStr(this=day.copy(), format=exp.Literal.string("".join(found)))
 
 
 def _shift(kind: type[exp.Binary], day: exp.Expr, interval: exp.Expr) -> exp.Expr:

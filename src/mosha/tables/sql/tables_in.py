@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +14,12 @@ from mosha.connect.plan.person_steps import NOT_CHANGED, Pick, Union
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.tables.declaration import Declaration
-from mosha.tables.functions.range_functions import narrow
 from mosha.tables.links import Links, PublicTable
 from mosha.tables.sql.aggregate import Range, find_range, is_aggregate
-from mosha.tables.sql.joining import Piece, join_full, join_pieces
+from mosha.tables.sql.joining import join_full, join_pieces
 from mosha.tables.sql.parsing import check_select, is_union
 from mosha.tables.sql.scalar import Refused, all_of, constant, list_conditions, name_of, scalar
-from mosha.tables.sql.scope import PERSON, Scope, check_new
+from mosha.tables.sql.scope import PERSON, Piece, Scope, check_new
 from mosha.tables.sql.subqueries import Reader, attach_subqueries
 from mosha.tables.sql.summaries import is_summary, summarize
 from mosha.tables.table import Table
@@ -53,9 +53,63 @@ def read_from(select: exp.Select, given: Given) -> Scope:
 def _keep_rows(scope: Scope, conditions: list[exp.Expression]) -> Scope:
     """The rows for which all conditions hold; the ranges of their columns are what the conditions leave."""
     kept = scope.where(all_of([scalar(condition, scope) for condition in conditions]))
-    found = narrow(scope.declared.ranges, conditions, scope.find)
+    found = _narrow(scope.declared.ranges, conditions, scope.find)
     told = {name: ends for name, ends in found.items() if scope.schema[name].numeric}
     return replace(kept, declared=Declaration(ranges=told).beside(scope.declared)) if told else kept
+
+
+_BELOW, _ABOVE = (exp.LT, exp.LTE), (exp.GT, exp.GTE)
+
+
+def _narrow(ranges: Mapping[str, Range], conditions: Iterable[exp.Expression], find: Any) -> dict[str, Range]:
+    """The ranges of columns among rows for which all conditions hold, such as x BETWEEN 0 AND 30 or x > 3 AND x <= 9.
+
+    A range that is declared is cut to what the conditions leave of it; a column without one needs both ends.
+
+    Args:
+        ranges: those that are declared, by the names of columns in the plan.
+        conditions: what must be true of every row.
+        find: the name of a column in the plan, or None.
+    """
+    said: dict[str, Range] = {}
+    for condition in conditions:
+        for column, low, high in _list_ends(condition):
+            name = find(column)
+            if name is not None:
+                known = said.get(name, ranges.get(name, (-math.inf, math.inf)))
+                said[name] = max(known[0], low), min(known[1], high)
+    return {name: found for name, found in said.items() if -math.inf < found[0] < found[1] < math.inf}
+
+
+def _list_ends(node: exp.Expression) -> list[tuple[exp.Column, float, float]]:
+    """The columns of a condition with what it leaves of them; no more than it says."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Between) and isinstance(node.this, exp.Column):
+        low, high = (_read_end(node.args[name]) for name in ("low", "high"))
+        if low is None or high is None or node.args.get("negate"):
+            return []
+        return [(node.this, *((min(low, high), max(low, high)) if node.args.get("symmetric") else (low, high)))]
+    if not isinstance(node, _BELOW + _ABOVE):
+        return []
+    sides, is_below = (node.this, node.expression), isinstance(node, _BELOW)
+    if isinstance(sides[1], exp.Column):
+        sides, is_below = (sides[1], sides[0]), not is_below
+    end = _read_end(sides[1]) if isinstance(sides[0], exp.Column) else None
+    if end is None:
+        return []
+    return [(sides[0], -math.inf, end) if is_below else (sides[0], end, math.inf)]
+
+
+def _read_end(node: exp.Expression) -> float | None:
+    """A number that a condition says."""
+    if node.find(exp.Column, exp.Select) is not None:
+        return None
+    try:
+        found = constant(node)
+    except Refused:
+        return None
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
 def make_reader(tables: Given) -> Reader:
