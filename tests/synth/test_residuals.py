@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -64,6 +65,42 @@ def test_every_row_moves_a_flat_residual_by_exactly_the_root_of_its_share(sizes:
     for row in itertools.product(*map(range, sizes)):
         vector = residual_of(axes, term, margin_of_row(axes, tuple(range(len(sizes))), row), 1)
         assert sum(int(n) ** 2 for n in vector.reshape(-1)) == share * math.prod(sizes) ** 2
+
+
+@pytest.mark.parametrize("kind", AXES)
+@pytest.mark.parametrize("multiplier", [0.3, 60.0])
+def test_grids_of_their_own_move_no_further_and_have_no_less_noise(kind: Any, multiplier: float) -> None:
+    axes = AXES[kind]
+    shares = shares_of(axes)
+    noise = replace(noise_for(axes, shares, multiplier), reach=2**14, resolution=2**40)
+    coarser = 0
+    for term, factor in noise.factors(axes, shares).items():
+        own, sigma = noise.coarsen(factor)
+        grid = round(noise.sigma / sigma * (1 + 1e-6))
+        assert grid.bit_count() == 1, term
+        assert own * grid <= factor < (own + 1) * grid, term
+        assert sigma >= 2**12
+        if grid > 1:
+            least = Fraction(multiplier) * noise.resolution / grid
+            assert sigma**2 >= least**2 + Fraction((100 + 24) * math.log(2) + math.log(5)) / Fraction(2 * math.pi**2)
+            coarser += 1
+    assert coarser
+
+
+@pytest.mark.parametrize("people", [10**5, 10**7, 10**9])
+def test_no_number_of_people_is_too_large_for_the_grid(people: int) -> None:
+    """False alarms: below 1e-9. Beyond 4 million people the total used to be held down, or to end in an error."""
+    axes = (flat_axis(100), flat_axis(100))
+    shares = shares_of(axes)
+    noise = replace(noise_for(axes, shares, 60.0), reach=2**14, resolution=2**40)
+    cells = people // 10**4
+    measured = noise.measure(
+        axes, shares, lambda c: np.full([100] * len(c), (cells * 100 ** (2 - len(c))) << 14, np.int64), secure()
+    )
+    total = float(measured.marginal(())) / 2**14
+    assert abs(total - people) < 6.4 * measured.deviations[()] / 2**14
+    table = measured.marginal((0, 1)) / 2**14
+    assert np.all(np.abs(table - cells) < 7.6 * np.sqrt(measured.cell_variance((0, 1))) / 2**14)
 
 
 def test_uncentred_tables_move_by_more_than_was_paid_for() -> None:

@@ -35,7 +35,8 @@ def _factor(noise: ResidualNoise, pairs: int) -> int:
 
 def distance_deviation(noise: ResidualNoise, pairs: int) -> float:
     """The standard deviation of each distance, in the unit of the counts."""
-    return float(noise.sigma) / _factor(noise, pairs)
+    factor, sigma = noise.coarsen(_factor(noise, pairs))
+    return float(sigma) / factor
 
 
 def measure_distances(noise: ResidualNoise, expected: Expected, counts: Counts, rng: Rng) -> Reals:
@@ -45,11 +46,12 @@ def measure_distances(noise: ResidualNoise, expected: Expected, counts: Counts, 
         `expected` is a function of public numbers and of earlier releases. One unit moves every pair table by rows
         whose weights sum to at most `reach`, so by at most that in l1, and by the triangle inequality each distance
         too: all P distances by reach * sqrt(P) in l2. They are multiplied by a whole number k with k * reach * sqrt(P)
-        <= resolution and clamped, which moves no two numbers apart: the step costs `noise.event`, as in `residuals.md`.
+        <= resolution and clamped, which moves no two numbers apart: the step costs `noise.event`, as in `residuals.md`
+        (*Grids*: where k is large, a smaller number in its place and as much less noise).
     """
-    factor, exact = _factor(noise, len(expected)), []
+    (factor, sigma), exact = noise.coarsen(_factor(noise, len(expected))), list[int]()
     for pair, table in expected.items():
         distance = int(np.abs(counts(pair) - table).sum(dtype=object))
         exact.append(min(distance * factor, LARGEST_STEPS))
-    drawn = np.asarray(discrete_gaussian(noise.sigma, len(exact), rng=rng), np.int64).reshape(-1)
+    drawn = np.asarray(discrete_gaussian(sigma, len(exact), rng=rng), np.int64).reshape(-1)
     return np.asarray(add_noise(np.array(exact, np.int64), drawn) / float(factor), np.float64)

@@ -37,7 +37,12 @@ Counts = Callable[[tuple[int, ...]], NDArray[np.int64]]
 FINEST = 64
 """Every term is multiplied by at least so much, so that rounding it down costs less than one part in so many."""
 
+ENOUGH, COARSEST = 1 << 12, 1 << 12
+"""A term that would be multiplied by more is counted on a grid of its own, whose noise has at least so many steps."""
+
 _SAFE = 1 << 61
+_SMOOTHING = 5
+"""At least (100 log 2 + log(5 coordinates)) / (2 pi^2), for up to 2**24 coordinates (`gaussian.md`, lemma 2)."""
 
 
 def cells_of(axes: Sequence[Axis], term: Term) -> int:
@@ -56,16 +61,17 @@ def residual_of(axes: Sequence[Axis], term: Term, counts: NDArray[np.int64], fac
     """`factor` times the whole-number residual of a marginal, held within 2**60: nothing else of it may leave."""
     common, _ = _movement(axes, term)
     table: NDArray[Any] = counts
-    if int(np.abs(counts).sum(dtype=object)) * common * factor * 2 ** len(term) >= _SAFE:
+    is_large = int(np.abs(counts).sum(dtype=object)) * common * factor * 2 ** len(term) >= _SAFE
+    if is_large:
         table = counts.astype(object)
     for place, (column, level) in enumerate(term):
         table = axes[column].gather(table, level, place)
     for place, (column, level) in enumerate(term):
         table = axes[column].levels[level - 1].residual(table, place)
-    table = table * factor
-    if table.dtype == object:
-        table = np.array([min(max(int(n), -_SAFE), _SAFE) for n in table.ravel()], np.int64).reshape(table.shape)
-    return clamp_steps(np.asarray(table, np.int64))
+    if is_large:
+        held = [min(max(int(n) * factor, -_SAFE), _SAFE) for n in table.ravel()]
+        return clamp_steps(np.array(held, np.int64).reshape(table.shape))
+    return clamp_steps(np.asarray(table * factor, np.int64))
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,18 @@ class ResidualNoise:
                 raise InvalidParameter("synth.too_many_terms")
         return found
 
+    def coarsen(self, factor: int) -> tuple[int, Fraction]:
+        """The factor on the grid of its own term, and the noise there: what large counts times it stays below 2**60.
+
+        The grid is coarser by a power of two, and the noise by as much and a hair: `residuals.md`, *Grids*.
+        """
+        steps = math.floor(Fraction(self.multiplier) * self.resolution)
+        shift = min(factor.bit_length() - ENOUGH.bit_length(), steps.bit_length() - 1 - COARSEST.bit_length())
+        if shift <= 0:
+            return factor, self.sigma
+        own = Fraction(self.multiplier) * self.resolution / 2**shift
+        return factor >> shift, enlarge_scale(own + _SMOOTHING / (2 * own))
+
     def _movement_of_all(self, axes: Sequence[Axis], factors: Mapping[Term, int]) -> Fraction:
         """The square of what one unit moves all terms together, in grid steps: exact."""
         by_share: dict[Fraction, int] = {}
@@ -138,14 +156,23 @@ class ResidualNoise:
         if self._width(axes, shares) > self.coordinates:
             raise InvalidParameter("synth.more_than_paid")
         noisy, factors = {}, self.factors(axes, shares)
-        drawn = np.asarray(discrete_gaussian(self.sigma, self._width(axes, shares), rng=rng), np.int64).reshape(-1)
-        first = 0
+        for sigma, terms in self._group_grids(factors).items():
+            width = sum(cells_of(axes, term) for term in terms)
+            drawn, first = np.asarray(discrete_gaussian(sigma, width, rng=rng), np.int64).reshape(-1), 0
+            for term, factor in terms.items():
+                exact = residual_of(axes, term, counts(tuple(column for column, _ in term)), factor)
+                noise = drawn[first : first + exact.size].reshape(exact.shape)
+                noisy[term] = add_noise(exact, noise) / (float(factor) * _movement(axes, term)[0])
+                first += exact.size
+        return self.read(axes, factors, {term: noisy[term] for term in factors})
+
+    def _group_grids(self, factors: Mapping[Term, int]) -> dict[Fraction, dict[Term, int]]:
+        """The terms whose grids have the same noise, with their factors there."""
+        found: dict[Fraction, dict[Term, int]] = {}
         for term, factor in factors.items():
-            exact = residual_of(axes, term, counts(tuple(column for column, _ in term)), factor)
-            noise = drawn[first : first + exact.size].reshape(exact.shape)
-            noisy[term] = add_noise(exact, noise) / (float(factor) * _movement(axes, term)[0])
-            first += exact.size
-        return self.read(axes, factors, noisy)
+            own, sigma = self.coarsen(factor)
+            found.setdefault(sigma, {})[term] = own
+        return found
 
     def _width(self, axes: Sequence[Axis], shares: Mapping[Term, float]) -> int:
         return sum(cells_of(axes, term) for term in shares)
@@ -165,8 +192,11 @@ class ResidualNoise:
         return self._deviations(axes, self.factors(axes, shares))
 
     def _deviations(self, axes: Sequence[Axis], factors: Mapping[Term, int]) -> dict[Term, float]:
-        sigma = float(self.sigma)
-        return {term: sigma / (factor * float(_movement(axes, term)[0])) for term, factor in factors.items()}
+        found = {}
+        for term, factor in factors.items():
+            own, sigma = self.coarsen(factor)
+            found[term] = float(sigma) / (own * float(_movement(axes, term)[0]))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
