@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -188,8 +189,10 @@ def test_nobody_takes_the_connections_of_all(monkeypatch: pytest.MonkeyPatch) ->
     def count_answered(**options: Any) -> int:
         with run_app(app, **({"lifespan": "off"} | options)) as address, ExitStack() as stack:
             port = int(address.rpartition(":")[2])
-            lines = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120)) for _ in range(5)]
-            answered = 0
+            lines, answered = [], 0
+            for _ in range(5):
+                with suppress(ConnectionError):  # dropped as soon as it is there
+                    lines.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120)))
             for line in lines:
                 with suppress(ConnectionError):
                     line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -200,9 +203,28 @@ def test_nobody_takes_the_connections_of_all(monkeypatch: pytest.MonkeyPatch) ->
     assert count_answered(proxy_headers=False) == 5
     monkeypatch.setattr(patience, "is_near", lambda _: False)
     assert count_answered(proxy_headers=True) == 5
+    assert count_answered(proxy_headers=True, forwarded_allow_ips="192.0.2.1, 127.0.0.0/8") == 5
+    assert count_answered(proxy_headers=True, forwarded_allow_ips="192.0.2.1") == 3  # past the proxy
     assert count_answered(proxy_headers=False) == 3
     monkeypatch.setattr(patience, "MOST", 2)
     assert count_answered(proxy_headers=True) == 2
+
+
+def test_all_addresses_of_one_network_under_ipv6_have_one_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "SHARE", 2)
+    protocol = patience.PatientProtocol.__new__(patience.PatientProtocol)
+    protocol.config = SimpleNamespace(proxy_headers=False, forwarded_allow_ips=None)  # type: ignore[assignment]
+
+    def is_one_too_many(*hosts: str) -> bool:
+        """Whether the last of these connections is."""
+        protocol.client = (hosts[-1], 1)
+        protocol.connections = [SimpleNamespace(client=(host, 1)) for host in hosts]  # type: ignore[assignment]
+        return protocol._is_one_too_many()
+
+    assert is_one_too_many("2001:db8::1", "2001:db8::2", "2001:db8::ffff:1")
+    assert not is_one_too_many("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")
+    assert is_one_too_many("192.0.2.7", "::ffff:192.0.2.7", "192.0.2.7")
+    assert not is_one_too_many("::1", "::1", "::1")
 
 
 def test_a_session_must_come_from_our_own_pages(house: Any) -> None:

@@ -16,7 +16,7 @@ from mosha.server.demo import DECLARATION
 from mosha.server.errors import NotFound, TooMany
 from mosha.server.people.credentials import find_by_secret, issue
 from mosha.server.people.permissions import Principal
-from mosha.server.people.principals import create_principal, find_principal
+from mosha.server.people.principals import create_principal, find_principal, remove_member
 from mosha.server.store.database import open_database
 from mosha.server.store.migrations import _VERSIONS, migrate
 from mosha.server.work import slots
@@ -160,6 +160,92 @@ def test_whoever_is_removed_from_a_team_spends_nothing_of_it_any_more(house: Any
     assert house.answer("stayer", key="still one of the team", epsilon=0.05)["state"] == "answered"
     again = house.call("ada", "POST", f"/principals/{team}/changes", {"remove": ["mover"]})
     assert again.status_code == 404
+
+
+def pass_on(house: Any, grant: Any, by: str, to: str, **more: Any) -> Any:
+    said = {"principal": to, "epsilon": 0.2, "expires": "2099-01-01"} | more
+    return house.call(by, "POST", f"/grants/{grant}/grants", said)
+
+
+def test_what_was_passed_on_of_a_team_that_is_disabled_pays_for_nothing(house: Any) -> None:
+    """Members who hold a part of its grant, and their agents, ask nothing while it is disabled."""
+    team, grant = make_team(house, "keeper", "idler")
+    assert pass_on(house, grant, "keeper", "keeper").status_code == 201
+    agent = house.call("keeper", "POST", "/agents", {"name": "helper"}).json()["id"]
+    house.tokens["its helper"] = house.call("keeper", "POST", "/tokens", {"label": "a", "agent": agent}).json()["token"]
+    assert pass_on(house, grant, "keeper", agent, limit_per_day={"epsilon": 0.1}).status_code == 201
+    waiting = house.ask("keeper", key="waits", epsilon=0.15).json()
+    assert waiting["state"] == "waiting"
+    assert house.answer("its helper", key="before", epsilon=0.01)["state"] == "answered"
+    assert house.call("ada", "POST", f"/principals/{team}/changes", {"state": "disabled"}).status_code == 200
+    for who in ("keeper", "its helper"):
+        assert house.ask(who, key="meanwhile", epsilon=0.01).status_code == 404
+    decide = {"verdict": "approve", "reason": "fine"}
+    refused = house.call("zhao", "POST", f"/requests/{waiting['id']}/decision", decide)
+    assert refused.json()["code"] == "server.approval_stale"
+    house.call("ada", "POST", "/principals/keeper/changes", {"give": [{"role": "analyst", "dataset": "visits"}]})
+    for who in ("keeper", "its helper"):
+        assert house.ask(who, key="with a role of their own", epsilon=0.01).json()["code"] == "server.no_grant"
+    assert house.call("ada", "POST", f"/principals/{team}/changes", {"state": "active"}).status_code == 200
+    assert house.answer("its helper", key="afterwards", epsilon=0.01)["state"] == "answered"
+
+
+def test_whoever_is_removed_while_something_is_passed_on_to_them_cannot_use_it(house: Any) -> None:
+    """A grant that is written just after the others were closed is as useless as they are."""
+    team, grant = make_team(house, "racer", "witness")
+    agent = house.call("racer", "POST", "/agents", {"name": "helper"}).json()["id"]
+    house.tokens["racer's helper"] = house.call("racer", "POST", "/tokens", {"label": "a", "agent": agent}).json()[
+        "token"
+    ]
+    give = {"give": [{"role": "analyst", "dataset": "visits"}]}
+    assert house.call("ada", "POST", "/principals/racer/changes", give).status_code == 200
+    passed = pass_on(house, grant, "racer", agent, limit_per_day={"epsilon": 0.1}).json()["id"]
+    assert pass_on(house, grant, "racer", "racer").status_code == 201
+    assert house.ask("racer's helper", key="still of the team", epsilon=0.01).status_code == 202
+    remove_member(house.service.database, team, find_principal(house.service.database, "racer")["id"])
+    assert house.call("wang", "GET", f"/grants/{passed}").json()["state"] == "open"
+    for who in ("racer", "racer's helper"):
+        assert house.ask(who, key="raced", epsilon=0.01).json()["code"] == "server.no_grant"
+
+
+def test_what_was_passed_on_makes_nobody_an_analyst_for_longer_than_they_belong_to_the_team(house: Any) -> None:
+    team, grant = make_team(house, "guest", "host")
+    assert pass_on(house, grant, "guest", "guest").status_code == 201
+    assert house.call("guest", "GET", "/datasets/visits").status_code == 200
+    assert house.call("ada", "POST", f"/principals/{team}/changes", {"remove": ["guest"]}).status_code == 200
+    assert house.call("guest", "GET", "/datasets/visits").status_code == 404
+
+
+def test_whoever_is_called_almost_alike_keeps_what_was_passed_on_to_them(house: Any) -> None:
+    """`LIKE` of SQLite takes capitals for small letters."""
+    grants = {}
+    for name in ("ann_1", "ANN_1", "annx1"):
+        create_principal(house.service.database, kind="person", name=name)
+        identity = find_principal(house.service.database, name)["id"]
+        house.tokens[name] = issue(house.service.database, identity, "token", seconds=3600).secret
+        said = {"principal": name, "epsilon": 0.1, "expires": "2099-01-01"}
+        above = house.call("wang", "POST", "/datasets/visits/grants", said).json()["id"]
+        agent = house.call(name, "POST", "/agents", {"name": "helper"}).json()["id"]
+        below = pass_on(house, above, name, agent, epsilon=0.05, limit_per_day={"epsilon": 0.05}).json()["id"]
+        grants[name] = (above, below)
+    assert house.call("wang", "DELETE", f"/grants/{grants['ann_1'][0]}").status_code == 200
+    states = {
+        name: [house.call("wang", "GET", f"/grants/{g}").json()["state"] for g in own] for name, own in grants.items()
+    }
+    assert states == {"ann_1": ["revoked"] * 2, "ANN_1": ["open"] * 2, "annx1": ["open"] * 2}
+
+
+def test_a_question_that_waits_is_refused_once_its_asker_may_ask_no_more(house: Any) -> None:
+    create_principal(house.service.database, kind="person", name="late leaver")
+    identity = find_principal(house.service.database, "late leaver")["id"]
+    house.tokens["late leaver"] = issue(house.service.database, identity, "token", seconds=3600).secret
+    said = {"principal": "late leaver", "epsilon": 0.1, "expires": "2099-01-01", "approve_above": 0.01}
+    assert house.call("wang", "POST", "/datasets/visits/grants", said).status_code == 201
+    waiting = house.ask("late leaver", key="waits", epsilon=0.05).json()["id"]
+    take = {"take": [{"role": "analyst", "dataset": "visits"}]}
+    assert house.call("ada", "POST", "/principals/late leaver/changes", take).status_code == 200
+    refused = house.call("zhao", "POST", f"/requests/{waiting}/decision", {"verdict": "approve", "reason": "fine"})
+    assert refused.json()["code"] == "server.approval_stale"
 
 
 def test_a_team_that_is_disabled_asks_nothing_and_decides_nothing(house: Any) -> None:

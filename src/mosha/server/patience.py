@@ -4,7 +4,8 @@ A request line with its headers is there `HEAD` seconds after the connection, or
 before; a body is there `BODY` seconds after its headers; of an answer that waits to be read `RATE` bytes go each
 second. What goes on for longer is closed, or refused with 408.
 
-Of one address `SHARE` connections are open at a time, where nobody stands between: a proxy bounds its own visitors.
+Of one address `SHARE` connections are open at a time: a proxy that the operator named bounds its own visitors. Under
+IPv6, where everybody has as many addresses as they like, the 64 bits of a network count as one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import contextlib
 import ipaddress
 import socket
 import struct
+from functools import lru_cache
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -66,10 +68,16 @@ class PatientProtocol(H11Protocol):
         """Whether this connection is one more than its address may have, or than there may be in all."""
         if len(self.connections) > MOST:
             return True
-        if self.client is None or self.config.proxy_headers or is_near(self.client[0]):
+        if self.client is None or is_near(self.client[0]) or self._is_proxy(self.client[0]):
             return False
-        mine = sum(one.client is not None and one.client[0] == self.client[0] for one in self.connections)
+        network = _network_of(self.client[0])
+        mine = sum(one.client is not None and _network_of(one.client[0]) == network for one in self.connections)
         return mine > SHARE
+
+    def _is_proxy(self, host: str) -> bool:
+        """Whether the operator named this address as the one of a proxy."""
+        named = self.config.forwarded_allow_ips if self.config.proxy_headers else []
+        return _is_named(host, named if isinstance(named, str) else ",".join(named or ()))
 
     def _is_answering(self) -> bool:
         """Whether the head of a request is there whose answer is not."""
@@ -116,13 +124,53 @@ class PatientProtocol(H11Protocol):
                 line.setsockopt(socket.SOL_SOCKET, option, value)
 
 
+def _read_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address; one of IPv4 that is written as one of IPv6 is that of IPv4."""
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+@lru_cache(2 * MOST)
+def _network_of(host: str) -> str:
+    """Whose connections are counted together.
+
+    >>> [_network_of(host) for host in ("192.0.2.7", "::ffff:192.0.2.7", "2001:db8::1", "2001:db8::2")]
+    ['192.0.2.7', '192.0.2.7', '2001:db8::/64', '2001:db8::/64']
+    """
+    found = _read_address(host)
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return host if found is None else str(found)
+
+
+def _is_named(host: str, named: str) -> bool:
+    """Whether an address is in a list, as uvicorn reads it: addresses, networks, or `*` for all.
+
+    >>> _is_named("10.0.0.2", "10.0.0.2"), _is_named("10.0.0.3", "10.0.0.2, 192.0.2.0/24"), _is_named("x", "*")
+    (True, False, True)
+    """
+    found = _read_address(host)
+    if named == "*":
+        return True
+    for each in (part.strip() for part in named.split(",")):
+        if each == host:
+            return True
+        try:
+            if found is not None and found in ipaddress.ip_network(each, strict=False):
+                return True
+        except ValueError:
+            continue
+    return False
+
+
 def is_near(host: str) -> bool:
     """Whether somebody comes from this machine, where many people or a proxy have one address.
 
-    >>> is_near("127.0.0.1"), is_near("192.0.2.7"), is_near("testclient")
-    (True, False, False)
+    >>> is_near("127.0.0.1"), is_near("::ffff:127.0.0.1"), is_near("192.0.2.7"), is_near("testclient")
+    (True, True, False, False)
     """
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
+    found = _read_address(host)
+    return found is not None and found.is_loopback

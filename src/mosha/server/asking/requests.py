@@ -20,10 +20,10 @@ from typing import Any
 from mosha.ledger import Ledger
 from mosha.server.asking.previews import find_limits, is_above_most, needs_approval, prepare
 from mosha.server.catalogue.datasets import find_dataset
-from mosha.server.catalogue.grants import find_grant, has_other_blocks
+from mosha.server.catalogue.grants import can_use, find_grant, has_other_blocks
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, TooMany
-from mosha.server.people.permissions import Principal
+from mosha.server.people.permissions import Principal, Thing, may
 from mosha.server.people.principals import load_principal
 from mosha.server.settings import Settings
 from mosha.server.store.database import Database, Row, marks
@@ -173,7 +173,9 @@ def is_stale(database: Database, row: Row) -> bool:
     if dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open":
         return True
     asker = load_principal(database, row["principal"])
-    return asker is None or grant["principal"] not in asker.identities or has_other_blocks(database, row)
+    if asker is None or not may(asker, "ask", Thing(row["dataset"])) or not can_use(database, asker, grant):
+        return True
+    return has_other_blocks(database, row)
 
 
 def is_visible(row: Row) -> bool:

@@ -29,6 +29,7 @@ from mosha.server.store.database import Database, Row, marks
 
 __all__ = [
     "add_block",
+    "can_use",
     "check_booking",
     "check_room",
     "choose_grant",
@@ -76,7 +77,7 @@ def make_grant(
             *(said.get("most_per_question"), said.get("approve_above"), json.dumps(day) if day else None),
             *(said["expires"], said.get("purpose") or "", author, now()),
         )
-    if holder["kind"] != "agent":
+    if holder["kind"] != "agent" and parent is None:  # members may ask as their team may, as long as they are of it
         give_role(database, holder["id"], "analyst", dataset)
     note = {"grant": identity, "to": holder["name"], "by": author, "expires": said["expires"]}
     ledger.note("grant/made", note, about=account)
@@ -198,10 +199,9 @@ def revoke_grant(database: Database, ledger: Ledger, row: Row, *, author: str, r
     account = ledger.account(row["account"])
     ledger.note("grant/revoked", {"grant": row["id"], "by": author, "reason": reason}, about=account)
     account.retire(reason=reason or None)
-    database.run(
-        "UPDATE grants SET state = 'revoked' WHERE id = ? OR account LIKE ? ESCAPE '!'",
-        *(row["id"], _like(row["account"]) + "/%"),
-    )
+    beneath = row["account"] + "/"
+    change = "UPDATE grants SET state = 'revoked' WHERE id = ? OR substr(account, 1, ?) = ?"
+    database.run(change, row["id"], len(beneath), beneath)
 
 
 def revoke_beneath(database: Database, ledger: Ledger, team: str, person: str, *, author: str, reason: str) -> None:
@@ -216,15 +216,31 @@ def revoke_beneath(database: Database, ledger: Ledger, team: str, person: str, *
             revoke_grant(database, ledger, row, author=author, reason=reason)
 
 
-def _like(text: str) -> str:
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+def can_use(database: Database, principal: Principal, grant: Row) -> bool:
+    """Whether a grant is theirs, and those from whom it was passed on would still pass it on to them.
+
+    What comes from a team is good for those who belong to it, and for their agents, while the team is not disabled.
+    """
+    if grant["principal"] not in principal.identities:
+        return False
+    find = "SELECT kind FROM principals WHERE id = ?"
+    belongs = (
+        "SELECT 1 AS found FROM members m JOIN principals t ON t.id = m.team"
+        " WHERE m.team = ? AND m.person = ? AND t.state = 'active'"
+    )
+    return not any(
+        database.find(find, above["principal"])["kind"] == "team"
+        and database.row(belongs, above["principal"], principal.person) is None
+        for above in find_grants_above(database, grant)[1:]
+    )
 
 
 def choose_grant(database: Database, principal: Principal, dataset: str, wanted: str | None = None) -> Row:
     """The grant that pays: the one that is named, or the newest open one that is not over."""
     today = datetime.now(UTC).isoformat()
     for row in grants_of(database, dataset=dataset, holders=principal.identities):
-        if wanted in (None, row["id"]) and row["state"] == "open" and _end_of(row["expires"]) > today:
+        is_open = wanted in (None, row["id"]) and row["state"] == "open" and _end_of(row["expires"]) > today
+        if is_open and can_use(database, principal, row):
             return row
     raise Conflict("server.no_grant")
 
