@@ -5,7 +5,7 @@ import json
 import pickle
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -105,6 +105,23 @@ def test_every_code_that_is_raised_has_a_sentence_whose_fields_are_given() -> No
             if unused and kind in {"say", "phrase", "make_note"}:
                 problems.append(f"{file}: {code} is given {unused}")
     assert not problems, "\n".join(problems)
+
+
+def find_unsaid(names: Iterable[str], source: str) -> list[str]:
+    """The names that stand nowhere in the source, and do not begin with a part before which a name is put together."""
+    words = set(re.findall(r"\w+", source))
+    begun = re.findall(r"""(?:\b[a-z]+\.|["'`])([a-z]\w*)(?:\{|["'] ~|\$\{)""", source)
+    parts = tuple({part.rstrip("_") + "_" for part in begun})
+    return [name for name in names if name not in words and not name.startswith(parts)]
+
+
+def test_no_sentence_is_left_that_nobody_says() -> None:
+    files = [file for file in SOURCE.rglob("*") if file.suffix in {".py", ".html", ".js"}]
+    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    unsaid = {folder: find_unsaid(templates(folder), source) for folder in FOLDERS if folder != "help"}
+    assert {folder: names for folder, names in unsaid.items() if names} == {}
+    planted = 'say("core.one"); say(f"core.head_{name}"); {{ t("state_" ~ state) }}; f"s{n}"'
+    assert find_unsaid(["one", "head_price", "state_open", "stated", "two"], planted) == ["stated", "two"]
 
 
 def test_no_field_of_a_sentence_is_written_in_english() -> None:

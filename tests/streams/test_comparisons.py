@@ -12,7 +12,7 @@ from mosha import Ledger, Person, Reading
 from mosha.core.errors import InvalidParameter
 from mosha.streams import Sliding, counter, histogram, serve
 from mosha.streams.noise.honaker import BinaryTree
-from mosha.streams.noise.tree import binary_deviation, honaker_deviation
+from tests.streams.deviations import binary_deviation, honaker_deviation
 
 HORIZON = 21
 

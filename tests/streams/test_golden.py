@@ -13,9 +13,10 @@ from mosha import Person, Reading
 from mosha.streams.noise.blt import design
 from mosha.streams.noise.blt_error import curve
 from mosha.streams.noise.toeplitz import lower_bound, root_coefficients
-from mosha.streams.noise.tree import SignedTree, best_tree, binary_deviation, honaker_deviation
-from mosha.streams.presence import presence_of, sequence_norms
-from mosha.streams.readout import Instant, Running
+from mosha.streams.noise.tree import SignedTree, best_tree
+from mosha.streams.presence import Presence, presence_of
+from mosha.streams.readout import Instant, Readout, Running
+from tests.streams.deviations import binary_deviation, honaker_deviation
 
 ROWS = list(csv.DictReader((Path(__file__).parent / "golden.csv").read_text(encoding="utf-8").splitlines()))
 
@@ -30,6 +31,16 @@ def horizon_of(row: Any) -> int:
 
 def close(found: Any, row: Any, tolerance: Any) -> None:
     assert found == pytest.approx(float(row["value"]), rel=tolerance), row
+
+
+def sequence_norms(readout: Readout, presence: Presence, horizon: int) -> tuple[float, float]:
+    """How far one unit moves the whole exact sequence, in contributions: its l1 and l2 norm."""
+    response = readout.respond(np.ones(horizon))
+    total = np.zeros(horizon)
+    for i in range(min(presence.most, math.ceil(horizon / presence.apart))):
+        first = i * presence.apart
+        total[first:] += response[: horizon - first]
+    return float(total.sum()) * presence.sides, math.sqrt(float(total @ total)) * presence.sides
 
 
 def test_the_sensitivity_of_a_sequence_is_derived_from_the_unit() -> None:

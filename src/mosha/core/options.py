@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.names.deprecation import warn_of_old_name
@@ -27,7 +27,6 @@ __all__ = [
     "MissingValue",
     "NoiseName",
     "QuantileBars",
-    "ReadoutWord",
     "RuleName",
     "RunsName",
     "SamplingName",
@@ -51,8 +50,6 @@ RunsName = Literal["poisson", "negative-binomial"]
 
 EncoderName = Literal["optimized", "square_root"]
 """Which coefficients correlated noise has."""
-
-Word = TypeVar("Word", bound=str)
 
 ArcReading = Literal["refuse", "symmetrize"]
 """What to do with a directed graph: refuse it, or read its arcs as edges."""
@@ -107,9 +104,6 @@ MissingValue = Literal["drop", "middle"]
 
 RuleName = Literal["auto", "either", "pure", "zero-concentrated", "renyi", "gaussian"]
 """The rule by which an account admits releases."""
-
-ReadoutWord = Literal["running", "instant"]
-"""What a stream publishes at each step: the sum so far, or the step by itself."""
 
 WindowMethod = Literal["distribution", "absorption"]
 """How a stream that hides windows spends its budget on steps that changed."""

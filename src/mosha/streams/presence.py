@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.core.unit import Neighbors, Person, Reading, Unit, Window
 from mosha.exact.statistic import Sensitivity, Statistic
-from mosha.streams.readout import Readout
 
-__all__ = ["Presence", "contribution", "presence_of", "sequence_norms"]
+__all__ = ["Presence", "contribution", "presence_of"]
 
 
 @dataclass(frozen=True)
@@ -73,24 +70,3 @@ def contribution(statistic: Statistic) -> Sensitivity:
     30
     """
     return statistic.sensitivity(Reading())
-
-
-def sequence_norms(readout: Readout, presence: Presence, horizon: int) -> tuple[float, float]:
-    """How far one unit moves the whole exact sequence of `horizon` values, in contributions: its l1 and l2 norm.
-
-    This is what noise on the sequence itself would have to cover, and why none of the mechanisms adds it there.
-
-    Guarantee:
-        What one contribution adds to later values is not negative and does not rise with their distance, so both norms
-        are largest at the earliest and densest pattern, as in `pattern_norm`.
-
-    >>> from mosha.streams.readout import Running
-    >>> sequence_norms(Running(), presence_of(Person("id"), 24), 24)
-    (300.0, 70.0)
-    """
-    response = readout.respond(np.ones(horizon))
-    total = np.zeros(horizon)
-    for i in range(min(presence.most, math.ceil(horizon / presence.apart))):
-        first = i * presence.apart
-        total[first:] += response[: horizon - first]
-    return float(total.sum()) * presence.sides, math.sqrt(float(total @ total)) * presence.sides

@@ -37,7 +37,7 @@ from mosha.core.events import (
 )
 from mosha.core.number import non_negative, positive, strict_probability
 
-__all__ = ["classic_epsilon", "delta_from_rho", "epsilon_from_rho", "rho", "rho_from_epsilon", "rho_of_pure"]
+__all__ = ["delta_from_rho", "epsilon_from_rho", "rho", "rho_from_epsilon", "rho_of_pure"]
 
 
 def rho(event: Event) -> tuple[float, float]:
@@ -246,16 +246,6 @@ def _(event: Plan) -> Cost:
     if own.delta == 0:
         return _choose_cheaper(own, sold)
     return own if own.amount <= sold.amount and own.delta <= sold.delta else sold
-
-
-def classic_epsilon(rho: float, delta: float) -> float:
-    """The number rho + 2 sqrt(rho ln(1/delta)): the conversion of Bun and Steinke (2016), for comparison.
-
-    >>> round(classic_epsilon(0.5, 1e-6), 6), round(epsilon_from_rho(0.5, 1e-6), 6)
-    (5.756522, 5.221534)
-    """
-    rho, delta = non_negative("rho", rho), strict_probability("delta", delta)
-    return bound_above(rho + 2 * math.sqrt(rho * -math.log(delta)))
 
 
 def _epsilon_at(excess: float, rho: float, log_delta: float) -> tuple[float, float]:

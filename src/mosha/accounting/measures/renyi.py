@@ -54,7 +54,6 @@ __all__ = [
     "ORDERS",
     "best_order",
     "divergence",
-    "divergence_and_delta",
     "divergence_from_epsilon",
     "epsilon",
     "epsilon_from_divergence",
@@ -71,16 +70,6 @@ def divergence(event: Event, order: float) -> float:
     """
     cost = cost_of(event, order)
     return cost.amount if cost.delta == 0 else math.inf
-
-
-def divergence_and_delta(event: Event, order: float) -> tuple[float, float]:
-    """The Rényi divergence of what is left when `event` is cut off with a probability delta.
-
-    >>> divergence_and_delta(Failure(Gaussian(2), 1e-9), 8)
-    (1.0, 1e-09)
-    """
-    cost = cost_of(event, order)
-    return cost.amount, cost.delta
 
 
 def cost_of(event: Event, order: float) -> Cost:

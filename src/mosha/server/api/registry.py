@@ -29,7 +29,7 @@ def draw_entry(call: Call, dataset: str, more: Mapping[str, object]) -> dict[str
     """
     account = find_dataset(call.service.database, dataset)["account"]
     draft = call.service.public.find(f"registry {account}", partial(_draw_up, call.service, account))
-    return complete_entry(call.service, draft, dataset, {"access_type": "Non-interactive"} | more)
+    return complete_entry(call.service, draft, dataset, {"access_type": "Non-interactive", **more})
 
 
 def _draw_up(service: Service, account: str) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def complete_entry(
 ) -> dict[str, Any]:
     """A draft with what the curator said; refused as long as something is missing that no entry can do without."""
     draft: Mapping[str, Any] = draft_entry(drawn) if isinstance(drawn, Statement) else drawn
-    details = read_details(service.database, dataset) | more
+    details = {**read_details(service.database, dataset), **more}
     if missing := list_missing(details):
         raise Conflict("server.registry_incomplete", missing=missing, name=dataset)
     row = find_dataset(service.database, dataset)
@@ -75,7 +75,7 @@ def write(call: Call) -> Reply:
     database, name = call.service.database, call.path["dataset"]
     if not list_missing(call.body) and find_dataset(database, name)["version"]:  # what the registry refuses is refused
         statement = call.service.ledger.statement(find_dataset(database, name)["account"])
-        make_entry(draft_entry(statement), {"data_product_type": "Interactive API"} | call.body)
+        make_entry(draft_entry(statement), {"data_product_type": "Interactive API", **call.body})
     write_details(database, name, call.body)
     return read(call)
 

@@ -20,7 +20,7 @@ from mosha.server.people.permissions import Principal, Scope
 from mosha.server.people.principals import load_principal
 from mosha.server.store.database import Database, Row
 
-__all__ = ["Credential", "find_by_secret", "issue", "revoke", "revoke_all", "seconds_left", "use_link"]
+__all__ = ["Credential", "find_by_secret", "issue", "revoke", "seconds_left", "use_link"]
 
 SECOND = 1_000_000
 _WRITTEN = re.compile(r"mosha_([a-z2-7]{16})_([A-Za-z0-9_-]{43})")
@@ -113,8 +113,3 @@ def seconds_left(database: Database, credential: str) -> float:
 def revoke(database: Database, credential: str) -> None:
     """End a credential, and the sessions that were opened with it."""
     database.run("DELETE FROM credentials WHERE id = ? OR (kind = 'session' AND label = ?)", credential, credential)
-
-
-def revoke_all(database: Database, principal: str) -> None:
-    """Every token, session and link of a principal."""
-    database.run("DELETE FROM credentials WHERE principal = ?", principal)

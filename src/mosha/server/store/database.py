@@ -29,8 +29,6 @@ Row = dict[str, Any]
 class Transaction(ABC):
     """Statements that happen together or not at all."""
 
-    skip_locked = ""  # what a queue adds to its SELECT where several processes share it
-
     @abstractmethod
     def rows(self, statement: str, *values: Any) -> list[Row]: ...
 
@@ -207,8 +205,6 @@ def _dialect(statement: str) -> str:
 
 
 class _PostgreSQLTransaction(Transaction):
-    skip_locked = " FOR UPDATE SKIP LOCKED"
-
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 

@@ -18,7 +18,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.streams.noise.tape import Tape
 
-__all__ = ["SignedTree", "TreeState", "best_tree", "binary_deviation", "honaker_deviation"]
+__all__ = ["SignedTree", "TreeState", "best_tree"]
 
 
 @dataclass(slots=True)
@@ -147,21 +147,3 @@ def best_tree(horizon: int, memory: int = 100) -> SignedTree:
         if tree.memory <= max(memory, 20):
             found.append((levels**2 * tree.mean_weight(steps), tree))
     return min(found, key=lambda pair: pair[0])[1]
-
-
-def binary_deviation(steps: int) -> float:
-    """The root of the number of nodes of a binary tree that a running sum uses: for comparison."""
-    return math.sqrt(steps.bit_count())
-
-
-def honaker_deviation(steps: int) -> float:
-    """The same where each node is combined with the sums below it (Honaker 2015, from below): for comparison.
-
-    A node over 2^l leaves has, after combination, the variance v_l = 1 / (1 + 1 / (2 v_(l-1))), v_0 = 1.
-    """
-    variance, total = 1.0, 0.0
-    for level in range(steps.bit_length()):
-        if level:
-            variance = 1 / (1 + 1 / (2 * variance))
-        total += variance * (steps >> level & 1)
-    return math.sqrt(total)

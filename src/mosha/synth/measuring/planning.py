@@ -18,7 +18,7 @@ from mosha.core.names.calls import explain_wrong_calls
 from mosha.synth.measuring.axis import Axis, Reals
 from mosha.synth.measuring.residuals import Term
 
-__all__ = ["Workload", "best_shares", "cube", "even_shares", "rollup", "terms_of"]
+__all__ = ["Workload", "best_shares", "cube", "rollup", "terms_of"]
 
 ROUNDS = 200
 
@@ -130,9 +130,3 @@ def _parts(
         np.add.at(value, indices, coefficients * weight)
     parts = np.sqrt(shares * value)
     return np.asarray(parts / parts.sum(), np.float64)
-
-
-def even_shares(axes: Sequence[Axis], terms: Sequence[Term], weights: Sequence[float]) -> dict[Term, float]:
-    """Parts of the price at which the deviations of terms are inverse to the roots of their weights."""
-    parts = _row_shares(axes, terms) * np.asarray(weights, np.float64)
-    return {term: float(part) for term, part in zip(terms, parts / parts.sum(), strict=True)}
