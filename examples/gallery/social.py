@@ -45,7 +45,7 @@ def run(*, small: bool) -> dict[str, Any]:
         central = np.diff(np.append(parts, np.ones(max(0, most + 1 - parts.size)))[: most + 1], prepend=0.0)
         measured = local_model.local_degrees(epsilon, count=people)
         reports, _ = measured.step(None, graph, None, mosha.noise.secure())
-        local = find_degree_distribution(np.asarray(reports), epsilon=epsilon, most=most)
+        local = find_degree_distribution(np.asarray(reports), epsilon=epsilon, max_degree=most)
         naive = np.bincount(np.clip(reports, 0, most), minlength=most + 1) / people
         found[f"shares {epsilon:g}"] = (central, local, naive)
         for name, shares in (("curator", central), ("phones", local), ("phones, as reported", naive)):

@@ -78,7 +78,7 @@ def test_what_is_wrong_is_refused() -> None:
     with pytest.raises(InvalidParameter):
         DirectedGraph.of([("a", "b")], vertices=3)
     with pytest.raises(InvalidParameter, match="reports"):
-        find_degree_distribution(np.array([0.5]), epsilon=1, most=3)
+        find_degree_distribution(np.array([0.5]), epsilon=1, max_degree=3)
 
 
 def test_deconvolution_is_closer_to_the_truth_than_the_reports() -> None:
@@ -88,7 +88,7 @@ def test_deconvolution_is_closer_to_the_truth_than_the_reports() -> None:
     reports = degrees + noise.discrete_laplace(2, 10_000, rng=noise.secure())
     truth = np.bincount(degrees, minlength=41) / 10_000
     naive = np.bincount(np.clip(reports, 0, 40), minlength=41) / 10_000
-    found = find_degree_distribution(reports, epsilon=1, most=40)
+    found = find_degree_distribution(reports, epsilon=1, max_degree=40)
     assert found.sum() == pytest.approx(1)
     assert np.abs(found - truth).sum() < 0.8 * np.abs(naive - truth).sum()
 

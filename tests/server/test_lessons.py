@@ -33,7 +33,7 @@ def test_every_lesson_is_numbers_at_both_ends_of_its_knobs(house: Any, name: Any
 
 def test_the_numbers_are_those_of_the_library(house: Any) -> None:
     said = read(house, "training", people=1000, batch=64, epochs=1).json()["numbers"]
-    own = classroom.follow_training(epsilon=1.0, delta=lessons.DELTA, people=1000, batch=64, epochs=1, clip=1.0)
+    own = classroom.follow_training(epsilon=1.0, delta=lessons.DELTA, population=1000, batch=64, epochs=1, clip=1.0)
     assert said == json.loads(json.dumps(own))
     meaning = classroom.explain_epsilon(epsilon=0.5, prior=0.05)
     assert read(house, "meaning", epsilon=0.5, prior=0.05).json()["numbers"]["highest"] == meaning["highest"]

@@ -42,31 +42,32 @@ def watch_thresholds(*, epsilon: float, most: int, alarms: int = 5) -> dict[str,
 
 
 def follow_training(
-    *, epsilon: float, delta: float, people: int, batch: int = 256, epochs: int = 10, clip: float = 1.0
+    *, epsilon: float, delta: float, population: int, batch: int = 256, epochs: int = 10, clip: float = 1.0
 ) -> dict[str, Any]:
     """The seven steps of a private training (DP-SGD) and the number that each of them has.
 
     Args:
         epsilon: what the whole training may cost, at
         delta: this delta.
-        people: whose data are learned from.
+        population: how many people's data are learned from.
         batch: how many people are drawn for an update, on average.
         epochs: how often everybody is drawn, on average.
         clip: the most that one person moves a sum of gradients.
 
-    `people` give one example each; the whole training costs `epsilon` at `delta`.
+    Each of them gives one example; the whole training costs `epsilon` at `delta`.
 
     Units:
         `rate` is a probability, `noise` in units of `clip`, `per_person` the noise on one coordinate of the mean
         gradient; `spent` has epsilon after so many updates.
 
-    >>> found = follow_training(epsilon=1.0, delta=1e-6, people=100_000)
+    >>> found = follow_training(epsilon=1.0, delta=1e-6, population=100_000)
     >>> found["steps"], round(found["noise"], 2), found["spent"][-1][1] <= 1.0
     (3906, 0.97, True)
     """
     epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
     people, batch, epochs = (
-        positive_integer(name, value) for name, value in (("people", people), ("batch", batch), ("epochs", epochs))
+        positive_integer(name, value)
+        for name, value in (("population", population), ("batch", batch), ("epochs", epochs))
     )
     clip, rate = positive("clip", clip), min(1.0, batch / people)
     steps = max(epochs, epochs * people // batch)

@@ -104,12 +104,12 @@ def compose_questions(*, epsilon: float, delta: float, most: int) -> dict[str, A
     }
 
 
-def compare_models(*, people: int, size: int, epsilon: float, delta: float) -> list[dict[str, Any]]:
+def compare_models(*, population: int, size: int, epsilon: float, delta: float) -> list[dict[str, Any]]:
     """One histogram where the curator is trusted, where a shuffler is, and where nobody is: the error of one count.
 
-    `people` answer with one of `size` values each, at `epsilon` and, where there is a shuffler, `delta`.
+    `population` people answer with one of `size` values each, at `epsilon` and, where there is a shuffler, `delta`.
 
-    >>> len(compare_models(people=1_000, size=4, epsilon=1, delta=1e-6))
+    >>> len(compare_models(population=1_000, size=4, epsilon=1, delta=1e-6))
     3
     """
-    return compare(people, size, epsilon, delta=delta).table()
+    return compare(population, size, epsilon, delta=delta).table()

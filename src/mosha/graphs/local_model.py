@@ -115,12 +115,12 @@ def local_degrees(epsilon: float, *, count: int) -> Measurement:
 
 @explain_wrong_calls
 def find_degree_distribution(
-    reports: NDArray[np.int64], *, epsilon: float, most: int, rounds: int = 200
+    reports: NDArray[np.int64], *, epsilon: float, max_degree: int, steps: int = 200
 ) -> NDArray[np.float64]:
-    """The share of vertices of each degree 0, ..., `most`, from reports with noise: deconvolution, post-processing.
+    """The share of vertices of each degree up to `max_degree`, from reports with noise: deconvolution, post-processing.
 
     The likeliest distribution for Laplace noise of scale 2 / epsilon, by expectation and maximization; neighboring
-    degrees are averaged lightly in each round, without which the likeliest one is a few spikes.
+    degrees are averaged lightly in each step, without which the likeliest one is a few spikes.
 
     Units:
         Shares of all vertices, with sum 1.
@@ -128,24 +128,24 @@ def find_degree_distribution(
     Args:
         reports: what `degree_report` sent, one number for each vertex.
         epsilon: that of the reports.
-        most: the highest degree that is considered: a public number.
-        rounds: of expectation and maximization.
+        max_degree: the highest degree that is considered: a public number.
+        steps: of expectation and maximization.
 
     >>> rng = np.random.default_rng(1)
     >>> noisy = rng.choice([3, 30], 4000) + np.rint(rng.laplace(0, 2, 4000)).astype(int)
-    >>> share = find_degree_distribution(noisy, epsilon=1, most=50)
+    >>> share = find_degree_distribution(noisy, epsilon=1, max_degree=50)
     >>> bool(share[:12].sum() > 0.45), bool(share[24:38].sum() > 0.4)
     (True, True)
     """
     noisy = np.asarray(reports)
     if noisy.ndim != 1 or noisy.size == 0 or noisy.dtype.kind not in "iu":
         raise InvalidParameter("graphs.not_degree_reports", parameter="reports")
-    degrees = np.arange(positive_integer("most", most) + 1)
+    degrees = np.arange(positive_integer("max_degree", max_degree) + 1)
     values, counts = np.unique(noisy, return_counts=True)
     likely = np.exp(-np.abs(values[:, None] - degrees[None, :]) * (epsilon / 2))
     likely = np.maximum(likely, 1e-300)
     share = np.full(degrees.size, 1 / degrees.size)
-    for _ in range(positive_integer("rounds", rounds)):
+    for _ in range(positive_integer("steps", steps)):
         joint = likely * share
         share = (counts[:, None] * joint / joint.sum(axis=1, keepdims=True)).sum(axis=0) / noisy.size
         padded = np.pad(share, 1, mode="edge")

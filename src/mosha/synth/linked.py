@@ -27,12 +27,17 @@ from mosha.synth.report import Report
 from mosha.synth.saving import save_table
 from mosha.synth.synthetic import TRIES, Synthetic
 
-__all__ = ["LinkedTables"]
+__all__ = ["LinkedTables", "make_linked_card"]
 
 Conditions = tuple[Mapping[str, Expression], Sequence[Expression]]
 """Columns that are derived from others, and conditions that no row can meet."""
 
 Columns = dict[str, list[Any]]
+
+
+def make_linked_card(shown: Card) -> Card:
+    """What is shown of the one table that two make, as shown of both."""
+    return Card(title=say("synth.shown_linked"), facts=shown.facts, notes=shown.notes)
 
 
 @explain_wrong_calls
@@ -72,8 +77,7 @@ class LinkedTables(Shown):
 
     def make_card(self) -> Card:
         """How large it is, how it was made, and what was paid."""
-        shown = self.whole.make_card()
-        return Card(title=say("synth.shown_linked"), facts=shown.facts, notes=shown.notes)
+        return make_linked_card(self.whole.make_card())
 
     @property
     def receipt(self) -> Receipt | None:

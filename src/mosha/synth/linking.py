@@ -17,13 +17,12 @@ from mosha.connect.plan.person_steps import Pick, Summary, SummaryColumn
 from mosha.connect.plan.relation import Relation
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
-from mosha.core.language import say
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Person
-from mosha.synth.linked import LinkedTables
+from mosha.synth.linked import LinkedTables, make_linked_card
 from mosha.synth.measuring.columns import MOST_CELLS, CodedColumn
 from mosha.synth.measuring.selection import FoundColumn
 from mosha.synth.synthetic import Synthetic
@@ -176,8 +175,7 @@ class LinkedQuestion(Shown):
 
     def make_card(self) -> Card:
         """What is asked, of whom."""
-        shown = self.whole.make_card()
-        return Card(title=say("synth.shown_linked"), facts=shown.facts, notes=shown.notes)
+        return make_linked_card(self.whole.make_card())
 
     def __repr__(self) -> str:
         """Public words alone."""

@@ -49,7 +49,7 @@ def _lessons() -> Mapping[str, Callable[..., Any]]:
 
     def train(epsilon: float, people: int, **knobs: Any) -> Any:
         most = min(people, 100_000)  # more take seconds
-        return classroom.follow_training(epsilon=epsilon, delta=DELTA, people=most, **knobs)
+        return classroom.follow_training(epsilon=epsilon, delta=DELTA, population=most, **knobs)
 
     return {
         "meaning": classroom.explain_epsilon,
@@ -60,7 +60,7 @@ def _lessons() -> Mapping[str, Callable[..., Any]]:
         "sparse": lambda epsilon, count: classroom.watch_thresholds(epsilon=epsilon, most=count),
         "graphs": lambda epsilon, degree: classroom.compare_graph_units(epsilon=epsilon, max_degree=degree),
         "models": lambda epsilon, people: classroom.compare_models(
-            people=people, size=10, epsilon=epsilon, delta=DELTA
+            population=people, size=10, epsilon=epsilon, delta=DELTA
         ),
         "training": train,
     }

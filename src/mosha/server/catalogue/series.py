@@ -139,9 +139,7 @@ def find_series(database: Database, name: str) -> Row:
 def list_series(
     database: Database, *, dataset: str | None = None, before: int = END_OF_TIME, most: int = 200
 ) -> list[Row]:
-    where, values = ("dataset = ? AND ", (dataset,)) if dataset is not None else ("", ())
-    statement = f"SELECT * FROM schedules WHERE {where}created < ? ORDER BY created DESC LIMIT ?"  # noqa: S608
-    return database.rows(statement, *values, before, most)
+    return database.list_newest("schedules", dataset=dataset, before=before, most=most)
 
 
 def feed_series(

@@ -63,7 +63,7 @@ def find_survey(database: Database, name: str) -> Row:
 
 
 def list_surveys(database: Database, *, before: int = END_OF_TIME, most: int = 200) -> list[Row]:
-    return database.rows("SELECT * FROM surveys WHERE created < ? ORDER BY created DESC LIMIT ?", before, most)
+    return database.list_newest("surveys", before=before, most=most)
 
 
 def add_reports(database: Database, name: str, reports: Sequence[str], tickets: Sequence[str] | None) -> dict[str, int]:

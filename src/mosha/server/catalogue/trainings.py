@@ -149,9 +149,7 @@ def find_training(database: Database, identity: str) -> Row:
 def list_trainings(
     database: Database, *, dataset: str | None = None, before: int = END_OF_TIME, most: int = 200
 ) -> list[Row]:
-    where, values = ("dataset = ? AND ", (dataset,)) if dataset is not None else ("", ())
-    statement = f"SELECT * FROM trainings WHERE {where}created < ? ORDER BY created DESC LIMIT ?"  # noqa: S608
-    return database.rows(statement, *values, before, most)
+    return database.list_newest("trainings", dataset=dataset, before=before, most=most)
 
 
 def describe_training(row: Row) -> dict[str, Any]:

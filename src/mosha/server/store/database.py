@@ -19,6 +19,7 @@ from typing import Any
 
 from mosha.core.errors import MissingExtra
 from mosha.core.language import phrase
+from mosha.server.clock import END_OF_TIME
 from mosha.server.errors import NotFound, StoreUnavailable
 
 __all__ = ["Database", "Row", "Transaction", "marks", "open_database"]
@@ -70,6 +71,13 @@ class Database(ABC):
         if found is None:
             raise NotFound("server.not_found")
         return found
+
+    def list_newest(self, table: str, *, before: int = END_OF_TIME, most: int = 200, **equal: object) -> list[Row]:
+        """The rows made before a moment, the newest first; where a value is given, those that have it."""
+        given = {column: value for column, value in equal.items() if value is not None}
+        tests = " AND ".join([*(f"{column} = ?" for column in given), "created < ?"])
+        statement = f"SELECT * FROM {table} WHERE {tests} ORDER BY created DESC LIMIT ?"  # noqa: S608
+        return self.rows(statement, *given.values(), before, most)
 
     def run(self, statement: str, *values: Any) -> int:
         with self.transaction() as transaction:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ __all__ = [
     "Mean",
     "Sum",
     "centred_channels",
+    "fill_each",
 ]
 
 Column = NDArray[np.float64]
@@ -86,6 +87,15 @@ class Aggregate:
         """With the `ranges` that were bought or declared."""
         del ranges
         return self
+
+
+Kind = TypeVar("Kind", bound=Aggregate)
+
+
+def fill_each(aggregates: Mapping[str, Kind], ranges: Mapping[str, Any]) -> dict[str, Kind]:
+    """Aggregates with the ranges that were bought: the first two numbers of what is known of each column."""
+    bought = {key: (float(low), float(high)) for key, (low, high, *_) in ranges.items()}
+    return {name: aggregate.fill_ranges(bought) for name, aggregate in aggregates.items()}
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from mosha.tables.mechanisms.quantile_width import (
     tallest_height,
 )
 from mosha.tables.mechanisms.rank_choice import FARTHEST, Pieces, Ranked, descend, farthest_score, rank_errors
-from mosha.tables.parts.additive import Aggregate
+from mosha.tables.parts.additive import Aggregate, fill_each
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounded_number import Measured, Range
@@ -127,8 +127,7 @@ class QuantilesPart:
 
     def fill_ranges(self, ranges: Mapping[str, Any]) -> QuantilesPart:
         """With the range that was bought."""
-        bought = {key: (float(low), float(high)) for key, (low, high, *_) in ranges.items()}
-        return replace(self, aggregates={name: q.fill_ranges(bought) for name, q in self.aggregates.items()})
+        return replace(self, aggregates=fill_each(self.aggregates, ranges))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from mosha.core.events import Parallel
 from mosha.core.language import Phrase, make_note, phrase
 from mosha.core.randomness import Rng
 from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
-from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Mean, Sum, list_unknown
+from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Mean, Sum, fill_each, list_unknown
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounds import (
@@ -181,8 +181,7 @@ class Sums:
 
     def fill_ranges(self, ranges: Mapping[str, Any]) -> Sums:
         """With the ranges that were bought."""
-        bought = {key: (float(low), float(high)) for key, (low, high, *_) in ranges.items()}
-        return replace(self, aggregates={name: a.fill_ranges(bought) for name, a in self.aggregates.items()})
+        return replace(self, aggregates=fill_each(self.aggregates, ranges))
 
     def take(self, noisy: Noisy) -> Sums:
         """With the ranges and the noise of a release."""
