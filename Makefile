@@ -81,7 +81,7 @@ $(VENV)/.python:
 	@echo "installing the oldest versions that are allowed (once) ..."
 	@$(BIN)/python -m venv .bench/oldest
 	@PIP_ROOT_USER_ACTION=ignore .bench/oldest/bin/python -m pip -qq --disable-pip-version-check --no-input \
-		install --constraint constraints-oldest.txt --editable '.[plot,pandas,polars,arrow,yaml,graphs,interop]' \
+		install --constraint constraints-oldest.txt --editable '.[plot,pandas,polars,arrow,graphs,interop]' \
 		hypothesis igraph mpmath networkx psutil pytest pytest-timeout pytest-xdist scikit-learn 'click<8.5'
 	@touch $@
 
