@@ -28,25 +28,10 @@ from mosha.server.people.principals import find_principal, give_role
 from mosha.server.store.database import Database, Row, marks
 
 __all__ = [
-    "add_block",
-    "can_use",
-    "check_booking",
-    "check_room",
-    "choose_grant",
-    "describe_booking",
-    "describe_grant",
-    "find_grant",
-    "find_grants_above",
-    "grants_below",
-    "grants_of",
-    "has_other_blocks",
-    "is_beneath",
-    "make_grant",
-    "paying_accounts",
-    "read_tree",
-    "revoke_beneath",
-    "revoke_grant",
-]
+    "add_block", "can_use", "check_booking", "check_room", "choose_grant", "describe_booking", "describe_grant",
+    "find_grant", "find_grants_above", "grants_below", "grants_of", "has_other_blocks", "is_beneath", "make_grant",
+    "paying_accounts", "read_tree", "revoke_beneath", "revoke_grant",
+]  # fmt: skip
 
 
 def make_grant(
