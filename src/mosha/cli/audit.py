@@ -28,7 +28,7 @@ app = typer.Typer(help="Attack mechanisms: do they leak more than they claim?", 
 
 Runs = Annotated[int, typer.Option("--runs", help="How often each of the two neighbors is answered.")]
 Confidence = Annotated[
-    float, typer.Option("--confidence", help="How surely nothing that keeps its claim is called broken.")
+    float, typer.Option("--confidence", help="The confidence that nothing is called broken that keeps its claim.")
 ]
 Page = Annotated[Path | None, typer.Option("--html", help="Write the report to this file, as one page.")]
 
@@ -131,7 +131,7 @@ def attack_function(
     first: Annotated[str, typer.Argument(help="One data set, as JSON.")],
     second: Annotated[str, typer.Argument(help="Its neighbor, as JSON.")],
     *,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="It claims this epsilon.")] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The epsilon that it claims.")] = None,
     delta: Annotated[float, typer.Option("--delta", help="With --epsilon: it claims this delta.")] = 0.0,
     rho: Annotated[float | None, typer.Option("--rho", help="It claims this rho (zero-concentrated).")] = None,
     mu: Annotated[float | None, typer.Option("--mu", help="It claims this mu (Gaussian).")] = None,
@@ -158,7 +158,7 @@ def attack_table(
     file: Annotated[Path, typer.Argument(help="A table with one row a person: CSV or Parquet.")],
     *,
     quasi: Annotated[list[str], typer.Option("--quasi", help="A column that outsiders may know; repeat it.")],
-    sensitive: Annotated[str, typer.Option("--sensitive", help="The column that is nobody's business.")],
+    sensitive: Annotated[str, typer.Option("--sensitive", help="The sensitive column, which nobody should learn.")],
     k: Annotated[int, typer.Option("--k", help="The class size to reach.")] = 5,
     epsilon: Annotated[float, typer.Option("--epsilon", help="The price of private counts to compare with.")] = 1.0,
     width: Annotated[

@@ -47,7 +47,7 @@ def plan(
     confidence: Annotated[float, typer.Option(help="The probability that it stays within.")] = 0.95,
     epsilon: Annotated[float | None, typer.Option(help="Show the error of this epsilon.")] = None,
     delta: Annotated[float | None, typer.Option(help="Needed by gaussian.")] = None,
-    grid: Annotated[float | None, typer.Option(help="The step of the number: 1 for whole ones, else fine.")] = None,
+    grid: Annotated[float | None, typer.Option(help="The grid: 1 for whole numbers, finer otherwise.")] = None,
     as_json: Json = False,
 ) -> None:
     """Find the least epsilon for an accuracy, or the error of an epsilon."""

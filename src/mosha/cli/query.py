@@ -40,7 +40,7 @@ def query(
     sql: Annotated[str, typer.Argument(help="One SELECT; the table is called by the file's name, or 'data'.")],
     *,
     unit: Annotated[
-        str | None, typer.Option(help="The column that says whose a row is; 'row' if each is one's own.")
+        str | None, typer.Option(help="The column that says whose row it is; 'row' if each row is a person of its own.")
     ] = None,
     at_most: Annotated[int | None, typer.Option(help="Rows that one person may have; more are scaled down.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The price of this answer, or:")] = None,

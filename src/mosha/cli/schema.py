@@ -36,7 +36,7 @@ def draft(
     encoding: Encoding = None,
     person: Annotated[
         str | None,
-        typer.Option(help="The column that says whose a row is; for a whole database its key, such as customer.id."),
+        typer.Option(help="The column that says whose row it is; for a whole database its key, such as customer.id."),
     ] = None,
     public_sample: Annotated[
         str | None, typer.Option(help="A PUBLIC CSV file of the same columns, whose values may be looked at.")
@@ -98,7 +98,7 @@ def start(
     data: Data,
     *,
     person: Annotated[
-        str | None, typer.Option(help="The column that says whose a row is; asked for otherwise.")
+        str | None, typer.Option(help="The column that says whose row it is; asked for otherwise.")
     ] = None,
     at_most: Annotated[int | None, typer.Option(help="How many rows one person may have; asked for otherwise.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="What a period may cost; asked for otherwise.")] = None,

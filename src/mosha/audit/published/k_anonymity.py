@@ -57,8 +57,8 @@ def anonymity(table: object, *, quasi: Sequence[str], sensitive: str) -> Anonymi
 
     >>> table = {"zip": [1, 1, 2, 2], "illness": ["flu", "flu", "flu", "hiv"]}
     >>> print(anonymity(table, quasi=["zip"], sensitive="illness"))
-    4 rows in 2 classes: 2-anonymous, 1-diverse (entropy 1.00), 0.250-close. 0 rows are alone; the secret of 2 rows is
-    certain from their class, that of 2 rows nine times in ten.
+    4 rows in 2 classes: 2-anonymous, 1-diverse (entropy 1.00), 0.250-close. 0 rows are in a class of
+    their own; the secret of 2 rows is certain from their class, that of 2 rows nine times in ten.
     """
     found = columns(table, needs=[*quasi, sensitive])
     group, counts = _cross(found, quasi, sensitive)

@@ -35,7 +35,7 @@ LONGEST = 1 << 24  # more steps than this need a declared end
 app = typer.Typer(no_args_is_help=True, help="Statistics published step by step, paid for once.")
 
 File = Annotated[str, typer.Argument(help="A CSV file with a header, or - for standard input.")]
-Time = Annotated[str, typer.Option("--time", help="The column that says when a row was.")]
+Time = Annotated[str, typer.Option("--time", help="The column that holds the time of each row.")]
 Every = Annotated[str, typer.Option(help="The length of a step: 30s, 15min, 1h, 1d.")]
 Start = Annotated[
     str | None,
@@ -46,7 +46,7 @@ Start = Annotated[
 ]
 Horizon = Annotated[int | None, typer.Option(help="How many steps are paid for; a very long time by default.")]
 Until = Annotated[str | None, typer.Option(help="Publish up to this time (public); the whole horizon by default.")]
-PersonColumn = Annotated[str | None, typer.Option("--person", help="The column that says whose a row is.")]
+PersonColumn = Annotated[str | None, typer.Option("--person", help="The column that says whose row it is.")]
 AtMost = Annotated[int | None, typer.Option(help="How many steps of one person count; all by default.")]
 Apart = Annotated[int, typer.Option(help="Steps between two that count of one person.")]
 Within = Annotated[int | None, typer.Option("--window", help="Hide any window of so many steps instead of persons.")]
