@@ -47,7 +47,23 @@ def test_whose_a_row_is_is_not_guessed_where_no_name_says_it(
     assert Declaration.of(tmp_path / "randhie.schema.yaml").unit.column == "zper"  # type: ignore[attr-defined]
     capsys.readouterr()
     assert main(["schema", "check", str(data)]) == 0
-    assert "plan, idp: no keys" in capsys.readouterr().out
+    assert "plan, idp: no type is said" in capsys.readouterr().out
+
+
+def test_what_is_drafted_from_a_csv_can_be_asked_for_numbers_at_once(tmp_path: Path) -> None:
+    """The draft called every column text, so that the mean of a number was refused until all types were filled in."""
+    data = write(tmp_path)
+    assert main(["schema", "draft", data]) == 0
+    draft = (tmp_path / "visits.schema.yaml").read_text()
+    assert "days: {}" in draft
+    assert "text}" not in draft
+    account = mosha.Ledger.memory().account("visits", unit=mosha.Person("patient_id"), epsilon=2000)
+    table = mosha.protect(data, account=account)
+    mean = table.mean("days", between=(0, 43)).release(epsilon=1000).value
+    assert mean == pytest.approx(21.5, abs=5)  # some twenty scales of the noise
+    (tmp_path / "visits.schema.yaml").write_text(draft.replace("days: {}", "days: {type: text}"))
+    with pytest.raises(mosha.errors.DataError, match=r"declare it so .*type: real"):
+        mosha.protect(data, account=account).mean("days", between=(0, 43))
 
 
 def test_a_public_sample_may_be_looked_at(tmp_path: Path) -> None:

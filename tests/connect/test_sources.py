@@ -321,6 +321,7 @@ def test_an_open_quote_ends_with_its_line(tmp_path: Path) -> None:
     assert len(cells(['5,"F,1', *lines], multiline=True)) < len(before)  # what saying it costs
     assert ("5", "F\nG", "1") in cells(['5,"F', 'G",1', *lines], multiline=True)
     assert "with a CSV" in refused(InvalidParameter, TABLE, multiline=True)
+    (tmp_path / "t.parquet").touch()
     assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", multiline=True)
 
 
@@ -332,6 +333,7 @@ def test_the_first_line_of_a_csv_names_every_column_once(tmp_path: Path) -> None
     for separator in ("", ";;", '"', "\n", 5):
         assert "one character" in refused(InvalidParameter, tmp_path / "t.csv", separator=separator)
     assert "with a CSV" in refused(InvalidParameter, TABLE, separator=";")
+    (tmp_path / "t.parquet").touch()
     assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", separator=";")
 
 
@@ -357,8 +359,8 @@ def test_what_is_absent_or_broken_is_refused(tmp_path: Path) -> None:
         sentence = refused(DataError, tmp_path / name)
         assert name in sentence
         assert "SECR" not in sentence
-    for name in ("junk.duckdb", "absent.duckdb"):
-        assert "not a DuckDB database" in refused(DataError, tmp_path / name, table="t")
+    assert "not a DuckDB database" in refused(DataError, tmp_path / "junk.duckdb", table="t")
+    assert "there is no file or folder" in refused(DataError, tmp_path / "absent.duckdb", table="t")
     with duckdb.connect(str(tmp_path / "d.duckdb")) as database:
         database.execute("CREATE TABLE t (a INTEGER)")
     assert "no table 'u'" in refused(DataError, tmp_path / "d.duckdb", table="u")

@@ -69,10 +69,13 @@ def _table() -> mosha.tables.Table:
         (lambda: _table().count().release(0.1), "release takes its arguments by name: write release(epsilon=...)."),  # type: ignore[call-arg]
         (lambda: _table().count().release(eps=0.1), "release has no argument eps: write epsilon=... instead."),  # type: ignore[call-arg]
         (lambda: _table().sum(), "sum also needs column: write sum(column)."),  # type: ignore[call-arg]
-        (lambda: _table().agg("count"), "agg takes its arguments by name: write agg(name=...)."),  # type: ignore[call-arg]
+        (
+            lambda: _table().agg("count"),
+            "every number of agg has a name and says what it is: agg(visits=mosha.tables.count()",
+        ),  # type: ignore[call-arg]
         (
             lambda: mosha.query("SELECT 1", _table()),  # type: ignore[arg-type, call-arg]
-            "query takes what comes after the first 1 by name: write query(sql, name=...).",
+            "query takes 1 argument(s) in order and all others by name: write query(sql, name=...).",
         ),
         (lambda: _table().rename("a", "b"), "rename was given too many arguments: write rename(names)."),  # type: ignore[arg-type, call-arg]
         (
@@ -81,7 +84,7 @@ def _table() -> mosha.tables.Table:
         ),
         (
             lambda: mosha.protect({}, PATIENT),  # type: ignore[call-overload]
-            "after the first 1 by name: write protect(source, unit=...).",
+            "protect takes 1 argument(s) in order and all others by name: write protect(source, unit=...).",
         ),
         (
             lambda: mosha.protect({}, unit=PATIENT, acount=1),

@@ -124,3 +124,78 @@ def test_join_takes_a_public_table_too() -> None:
     assert by_floor.fingerprint == again.fingerprint
     with pytest.raises(mosha.errors.InvalidParameter, match="on="):
         TABLE.join(rooms)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("isin", "did you mean is_in"), ("isna", "did you mean is_null"), ("clip", "did you mean clamp"),
+     ("mean", r"table\.mean"), ("std", r"table\.standard_deviation"), ("hours", "did you mean hour"),
+     ("alias", r"table\.with_columns")],
+)  # fmt: skip
+def test_an_expression_answers_unknown_names_too(name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        getattr(mosha.col("meddol"), name)
+    assert not hasattr(mosha.col("meddol") + 1, "_repr_html_")
+    assert repr(copy.deepcopy(mosha.col("meddol") > 3)) == '("meddol" > 3)'
+
+
+@pytest.mark.parametrize("ask", ["mean", "sum", "median", "variance"])
+def test_a_misspelled_column_comes_before_the_range_that_it_lacks(ask: str) -> None:
+    with pytest.raises(mosha.errors.DataError, match="did you mean 'meddol'"):
+        getattr(TABLE, ask)("medol")
+    with pytest.raises(mosha.errors.DataError, match="did you mean 'meddol'"):
+        TABLE.where("medol > 3")
+
+
+def test_keys_of_another_type_name_the_column_and_both_types() -> None:
+    for keys in (["1", "2"], [1, "a"], [1.5]):
+        with pytest.raises(mosha.errors.DataError, match=r"'who' holds integer values, and the key"):
+            TABLE.group_by("who", keys=keys).count()
+    with pytest.raises(mosha.errors.DataError, match=r"a comparison with 'who' cannot mix integer and text"):
+        TABLE.where(mosha.col("who") == "1")
+    mosha.set_language("zh")
+    try:
+        with pytest.raises(mosha.errors.DataError, match="与 'who' 的比较 不能混用"):
+            TABLE.where(mosha.col("who") == "1")
+    finally:
+        mosha.set_language("en")
+
+
+def test_two_columns_and_their_ranges_are_said_in_either_way() -> None:
+    two = mosha.protect({"a": [1.0, 2.0], "b": [3.0, 4.0]}, unit=mosha.Row())
+    named = two.correlation(["a", "b"], between={"a": (0, 5), "b": (0, 9)})
+    listed = two.correlation(["a", "b"], between=[(0, 5), (0, 9)])
+    assert named.explain(epsilon=1) == listed.explain(epsilon=1)
+    assert named.forecast(epsilon=1, rows=50) == listed.forecast(epsilon=1, rows=50)
+    with pytest.raises(mosha.errors.InvalidParameter, match=r"between=\[\(0, 30\), \(0, 120\)\]"):
+        two.correlation(["a", "b"], between=(0, 5))
+
+
+def test_nobody_is_told_of_a_limit_on_persons_that_cuts_nothing() -> None:
+    account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=10)
+    table = mosha.protect(pa.table({"who": [1, 2], "ward": ["x", "y"]}), unit=mosha.Person("who"), account=account)
+    for asked in (table.persons(), table.group_by("ward", keys=["x", "y"]).persons()):
+        told = " ".join(asked.release(epsilon=1).notes)
+        assert "nothing is cut" in told
+        assert "Nobody counts" not in told
+        assert "nothing is cut" in str(asked.explain(epsilon=1))
+    once = mosha.Person("who", groups=1, per_group=1)
+    few = mosha.protect(pa.table({"who": [1, 2], "ward": ["x", "y"]}), unit=once, account=account)
+    assert "picked at random" in " ".join(few.group_by("ward", keys=["x", "y"]).persons().release(epsilon=1).notes)
+
+
+def test_a_place_that_is_not_there_is_told_apart_from_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(mosha.errors.DataError, match="there is no file or folder"):
+        mosha.protect(tmp_path / "none.csv", unit=mosha.Row())
+    with pytest.raises(mosha.errors.DataError, match="has no Parquet file"):
+        mosha.protect(tmp_path, unit=mosha.Row())
+
+
+def test_csv_files_with_other_columns_are_not_read_as_one_table(tmp_path: Path) -> None:
+    """The second file was read by the first one's header: another column told whose a row was."""
+    (tmp_path / "a.csv").write_text("who,ward\n1,x\n")
+    (tmp_path / "b.csv").write_text("ward,who\ny,2\n")
+    with pytest.raises(mosha.errors.DataError, match=r"'b\.csv' is another one"):
+        mosha.protect(tmp_path / "*.csv", unit=mosha.Person("who"))
+    (tmp_path / "b.csv").write_text("who,ward\n2,y\n")
+    assert list(mosha.protect(tmp_path / "*.csv", unit=mosha.Person("who")).schema) == ["who", "ward"]

@@ -11,6 +11,7 @@ import pytest
 import mosha
 from mosha import tables
 from mosha.core.language import keep_language, set_language
+from mosha.mechanisms import Histogram, laplace
 from mosha.tables import aggregates
 
 PERSON = mosha.Person("who", at_most=1)
@@ -168,3 +169,19 @@ def test_a_public_table_shows_its_columns_and_no_internals() -> None:
     assert str(wards).splitlines()[0] == "table"
     assert "floor" in wards._repr_html_()
     assert "SELECT" not in repr(wards.where(mosha.col("floor") > 1)) + str(wards)
+
+
+def test_what_can_be_asked_and_what_was_paid_for_have_cards() -> None:
+    """A measurement and a run were shown as an address in memory, without HTML."""
+    unit = mosha.Person("who", at_most=3)
+    asked = laplace(Histogram(keys=["a", "b"], column="ward"), unit=unit, epsilon=0.5)
+    for word in ("one person", "DiscreteLaplace", "± 18", "account.open"):
+        assert word in str(asked), word
+        assert word in asked._repr_html_(), word
+    run = mosha.Ledger.memory().account("visits", unit=unit, epsilon=1).open(asked)
+    assert repr(run) == "Run(laplace(Histogram), 1 of 1 steps left)"
+    run.step({"who": [1], "ward": ["a"]})
+    assert "0 of 1 left" in str(run)
+    assert "paid epsilon 0.5" in run._repr_html_()
+    with pytest.raises(AttributeError, match="did you mean step"):
+        run.stepp  # noqa: B018

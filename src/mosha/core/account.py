@@ -21,11 +21,13 @@ from mosha.core.errors import (
     StepGivenUp,
     WrongUnit,
 )
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.private_log import note_privately
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt, Release
+from mosha.core.showing import Card, Shown
 from mosha.core.unit import Unit
 
 __all__ = ["Account", "Reservation", "Run"]
@@ -157,7 +159,7 @@ class Account(ABC):
         return Run(measurement, self._reserve(measurement, key), rng)
 
 
-class Run:
+class Run(Shown):
     """A measurement that has been paid for: `horizon` steps, each answered once.
 
     A step that breaks stays paid, for a failure may depend on the data; what broke it is not told, for the
@@ -189,6 +191,15 @@ class Run:
         self._broken_off = False  # and that outcome is an interruption, after which the step may be started again
         self._open = True
         self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Run({self.measurement.name}, {self.remaining} of {self.measurement.horizon} steps left)"
+
+    def make_card(self) -> Card:
+        """What was paid for, whom it hides, how many steps are left, and the receipt."""
+        steps = say("core.shown_steps_left", left=f"{self.remaining:,}", steps=f"{self.measurement.horizon:,}")
+        facts = [(say("core.shown_hidden"), self.measurement.unit.describe()), (say("core.shown_steps"), steps)]
+        return Card(title=self.measurement.name, facts=facts, notes=(say("core.shown_run"), str(self.receipt)))
 
     @property
     def receipt(self) -> Receipt:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.core.event import Event
+from mosha.core.language import say
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
+from mosha.core.showing import Card, Shown, find_widest, write_number
 from mosha.core.unit import Unit
 
 __all__ = ["Measurement", "StatePolicy"]
@@ -49,7 +52,7 @@ class StatePolicy(Generic[Data, State, Answer]):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Measurement(Generic[Data, Ask, State, Answer]):
+class Measurement(Shown, Generic[Data, Ask, State, Answer]):
     """What may be asked of private data, with the price of the whole run.
 
     Guarantee:
@@ -107,6 +110,18 @@ class Measurement(Generic[Data, Ask, State, Answer]):
         """What it is called, whom it hides, what it costs and how long it is; functions are left out."""
         steps = "" if self.horizon == 1 else f", horizon={self.horizon}"
         return f"{type(self).__name__}({self.name}, unit={self.unit.summarize()}, event={self.event}{steps})"
+
+    def make_card(self) -> Card:
+        """What it is called, whom it hides, what is charged, and how wide its error bar will be."""
+        facts = [
+            (say("core.shown_hidden"), self.unit.describe()),
+            (say("core.shown_charged"), str(self.event)),
+            *([(say("core.shown_steps"), f"{self.horizon:,}")] if self.horizon > 1 else []),
+        ]
+        with suppress(MoshaError):  # one that cannot be said before there is an answer
+            widest = find_widest(self.forecast())
+            facts += [] if widest is None else [(say("core.shown_bar"), f"± {write_number(widest, widest)}")]
+        return Card(title=self.name, facts=facts, notes=(say("core.shown_measurement"),))
 
     def forecast(self, confidence: float = 0.95) -> Any:
         """The half-width that an answer's error bar will have at `confidence`, before anything is spent."""

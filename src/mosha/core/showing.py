@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ __all__ = [
     "digits_of",
     "draw_bars",
     "escape_markdown",
+    "find_widest",
     "make_list_card",
     "make_value_card",
     "summarize_value",
@@ -255,6 +256,19 @@ def summarize_value(value: object, error: object = None) -> str:
     if isinstance(plain, list | tuple):
         return f"{len(plain):,} {'numbers' if _are_numbers(plain) else 'values'}"
     return ", ".join(map(str, plain)) if isinstance(plain, dict) else type(value).__name__
+
+
+def find_widest(bars: object) -> float | None:
+    """The largest of some error bars, however deep they lie; None where there is no number among them.
+
+    >>> find_widest({"count": [[31.0], [28.0]]}), find_widest("none")
+    (31.0, None)
+    """
+    plain = _to_plain(bars)
+    if isinstance(plain, int | float):
+        return float(plain) if math.isfinite(plain) else None
+    parts = plain.values() if isinstance(plain, Mapping) else plain if isinstance(plain, list | tuple) else ()
+    return max((width for part in parts if (width := find_widest(part)) is not None), default=None)
 
 
 def make_list_card(

@@ -121,6 +121,9 @@ class Unit:
         words = [word.replace(repr(self.neighbors), repr(str(self.neighbors))) for word in words]
         return f"{type(self).__qualname__}({', '.join(words)})"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002, FBT001  (as notebooks call it)
+        printer.text(self.summarize())
+
     def _check_population(self) -> None:
         if not is_population_name(self.of):
             raise InvalidParameter("core.bad_population_name", parameter="of", longest=LONGEST)

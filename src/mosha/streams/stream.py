@@ -14,7 +14,7 @@ from mosha.core.fingerprint import fingerprint
 from mosha.core.language import say
 from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
-from mosha.core.showing import MISSING, Card, Shown, write_number
+from mosha.core.showing import MISSING, Card, write_number
 from mosha.core.unit import Unit
 from mosha.mechanisms.noisy_statistic import title
 from mosha.streams.batches import Batches, steps_in
@@ -29,7 +29,7 @@ __all__ = ["Stream", "stream_of"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Stream(Shown, Measurement):
+class Stream(Measurement):
     """A measurement of many steps that also knows its `plan`, the `alternatives` and the `reason` for this one.
 
     `options` are what it was made with, and `replan` makes it again for another budget.

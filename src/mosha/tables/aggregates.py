@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from mosha.connect.language.expression import Expression
 from mosha.core.errors import InvalidParameter
@@ -33,6 +34,9 @@ __all__ = [
     "sum",
     "variance",
 ]
+
+Ranges = Sequence[object] | Mapping[Any, object]
+"""A range for each of two columns: in their order, or by their names."""
 
 
 @explain_wrong_calls
@@ -136,7 +140,7 @@ def standard_deviation(column: object, *, between: object = None) -> StandardDev
 
 
 @explain_wrong_calls
-def covariance(columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Covariance:
+def covariance(columns: Sequence[object], *, between: Ranges = (None, None)) -> Covariance:
     """The covariance of two `columns`, each clamped into its own (low, high) of `between`.
 
     >>> import mosha
@@ -150,7 +154,7 @@ def covariance(columns: Sequence[object], *, between: Sequence[object] = (None, 
 
 
 @explain_wrong_calls
-def correlation(columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Correlation:
+def correlation(columns: Sequence[object], *, between: Ranges = (None, None)) -> Correlation:
     """The correlation of two `columns`, each clamped into its own (low, high) of `between`.
 
     >>> import mosha
@@ -171,9 +175,11 @@ def _both(first: Measured, second: Measured) -> Expression:
     return first.of * 0.0 + second.of * 0.0
 
 
-def _pair(name: str, columns: Sequence[object], between: Sequence[object]) -> tuple[Measured, Measured]:
-    lists = (columns, between)
-    if not all(isinstance(given, list | tuple) and len(given) == 2 for given in lists):
+def _pair(name: str, columns: Sequence[object], between: Ranges) -> tuple[Measured, Measured]:
+    if isinstance(between, Mapping):
+        between = [between.get(column) for column in columns]
+    pairs = [given for given in (columns, between) if isinstance(given, list | tuple) and len(given) == 2]
+    if len(pairs) < 2 or any(isinstance(each, int | float) for each in between):
         raise InvalidParameter("tables.two_columns_needed", aggregate=name)
     first, second = (Measured.of_column(name, c, b) for c, b in zip(columns, between, strict=True))
     return first, second
@@ -182,9 +188,6 @@ def _pair(name: str, columns: Sequence[object], between: Sequence[object]) -> tu
 @explain_wrong_calls
 def quantile(column: object, at: float, *, between: object = None, bars: QuantileBars = "values") -> Quantile:
     """The quantile `at` (0.5: the median) of `column`, whose values are clamped into `between`.
-
-    Half of the budget buys an error bar in the unit of the column; bars="rows" leaves it out, and the bar is a number
-    of rows, which costs nothing.
 
     With `bars` as "values" half of the budget buys an error bar in the unit of the column; "rows" leaves it out, and
     the bar is a number of rows, which costs nothing.

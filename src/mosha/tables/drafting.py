@@ -89,7 +89,8 @@ def _write_unit(person: str | None, *, guessed: bool) -> str:
 
 
 def _write_column(opened: Source, name: str, seen: Mapping[str, Any], person: str | None) -> str:
-    said = {"type": str(seen.get("type", opened.schema[name]))}
+    kind = seen.get("type") or ("" if name in opened.schema.loose else str(opened.schema[name]))
+    said = {"type": kind} if kind else {}
     if "between" in seen and name != person:
         said["between"] = seen["between"]
     if "keys" in seen and name != person:
@@ -186,6 +187,6 @@ def _check_column(name: str, declared: Declaration, opened: Source) -> list[Advi
     if name in declared.ranges:
         low, high = declared.ranges[name]
         return [Advice(name, say("tables.check_range", column=name, low=f"{low:g}", high=f"{high:g}"))]
-    if kind in {"integer", "real"}:
-        return [Advice(name, say("tables.check_no_range", column=name))]
-    return [Advice(name, say("tables.check_no_keys", column=name))] if kind == "text" else []
+    loose = name in opened.schema.loose and not declared.types.get(name)
+    lacks = "no_type" if loose else {"integer": "no_range", "real": "no_range", "text": "no_keys"}.get(kind)
+    return [Advice(name, say(f"tables.check_{lacks}", column=name))] if lacks else []

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import InvalidParameter, WrongCall
 from mosha.core.language import say
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import real
 from mosha.core.options import QuantileBars
 from mosha.tables import aggregates
-from mosha.tables.aggregates import maximum, minimum, quantile
+from mosha.tables.aggregates import Ranges, maximum, minimum, quantile
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.question import Question
 
@@ -64,8 +64,10 @@ class Asks:
         """Several things, each `named`, in one release; they share one budget."""
         raise NotImplementedError
 
-    def agg(self, /, **named: Aggregate) -> Question:
-        """The same as `aggregate`."""
+    def agg(self, /, *unnamed: object, **named: Aggregate) -> Question:
+        """The same as `aggregate`; what is `unnamed`, as other libraries have it, is told how it is written here."""
+        if unnamed:
+            raise WrongCall("tables.agg_by_name", parameter="named", spent="nothing")
         return self.aggregate(**named)
 
     def count(self, column: object = None) -> Question:
@@ -96,11 +98,11 @@ class Asks:
         """The standard deviation of a column, values clamped into [low, high]."""
         return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
 
-    def covariance(self, columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Question:
+    def covariance(self, columns: Sequence[object], *, between: Ranges = (None, None)) -> Question:
         """The covariance of two columns, each clamped into its own (low, high)."""
         return self.aggregate(covariance=aggregates.covariance(columns, between=between))
 
-    def correlation(self, columns: Sequence[object], *, between: Sequence[object] = (None, None)) -> Question:
+    def correlation(self, columns: Sequence[object], *, between: Ranges = (None, None)) -> Question:
         """The correlation of two columns, each clamped into its own (low, high)."""
         return self.aggregate(correlation=aggregates.correlation(columns, between=between))
 

@@ -56,12 +56,17 @@ def separator_of(place: str, separator: str | None) -> str:
 
 
 def header(place: str, separator: str, problem: DataError) -> list[str]:
-    """The names in the first line of the first file."""
+    """The names in the first line, which is the same in all files that a pattern finds.
+
+    In a file with other columns, or the same ones in another order, one person's number would be read as another's.
+    """
+    names: list[str] = []
     try:
-        path = min(glob.glob(place, recursive=True))  # noqa: PTH207
-        with _bytes_of(path) as file:
-            line = file.readline(MOST_HEADER).decode("utf-8-sig").rstrip("\r\n")
-        names = next(csv.reader([line], delimiter=separator), [])
+        for path in sorted(glob.glob(place, recursive=True)):  # noqa: PTH207
+            found = _read_header(path, separator)
+            if names and found != names:
+                raise DataError("connect.headers_differ", place=place, file=Path(path).name, spent="nothing")
+            names = found
     except (OSError, EOFError, ValueError, csv.Error):
         names = []
     if not names:
@@ -69,6 +74,12 @@ def header(place: str, separator: str, problem: DataError) -> list[str]:
     if "" in names or len({name.lower() for name in names}) < len(names):
         raise DataError("connect.header_names_columns", place=place, spent="nothing")
     return names
+
+
+def _read_header(path: str, separator: str) -> list[str]:
+    with _bytes_of(path) as file:
+        line = file.readline(MOST_HEADER).decode("utf-8-sig").rstrip("\r\n")
+    return next(csv.reader([line], delimiter=separator), [])
 
 
 def _bytes_of(path: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -104,7 +105,11 @@ def _open_frame(data: object, engine: Engine | None) -> Source:
 def _open_place(
     place: str, table: str | None, text: dict[str, Any], columns: Sequence[str], engine: Engine | None
 ) -> Source:
+    if "://" not in place and not glob.has_magic(place) and not os.path.lexists(place):
+        raise DataError("connect.no_such_place", place=place, spent="nothing")
     kind = "" if "://" in place else find_format(place)
+    if not kind and Path(place).is_dir() and next(Path(place).rglob("*.parquet"), None) is None:
+        raise DataError("connect.folder_without_parquet", place=place, spent="nothing")
     if not kind:
         return _place(place, table, text, engine)
     if text["separator"] is not None or text["multiline"]:

@@ -61,7 +61,7 @@ def _case_type(case: Case, schema: Schema, depth: int) -> Type:
     values = [value for _, value in case.branches]
     if case.rest is not None:
         values.append(case.rest)
-    return join_types([_type_of(value, schema, depth + 1) for value in values], "case")
+    return join_types([_type_of(value, schema, depth + 1) for value in values], "connect.where_case")
 
 
 def is_loose(expression: Expression, schema: Schema) -> bool:
@@ -95,8 +95,14 @@ def read_loose_types(call: Call, kinds: Sequence[Type], loose: Sequence[bool]) -
     return [wish if free and wish in CASTS[Type.TEXT] else kind for kind, free in zip(kinds, loose, strict=True)]
 
 
-def join_types(kinds: Sequence[Type], where: str) -> Type:
-    """The one type that holds all these: REAL for mixed numbers, TIMESTAMP for dates beside wall clocks."""
+def join_types(kinds: Sequence[Type], where: str, **fields: object) -> Type:
+    """The one type that holds all these: REAL for mixed numbers, TIMESTAMP for dates beside wall clocks.
+
+    Args:
+        kinds: the types.
+        where: the code of the words that say where they meet, for the error.
+        fields: of these words.
+    """
     distinct = set(kinds)
     if len(distinct) == 1:
         return kinds[0]
@@ -105,8 +111,8 @@ def join_types(kinds: Sequence[Type], where: str) -> Type:
     if distinct == {Type.DATE, Type.TIMESTAMP}:
         return Type.TIMESTAMP
     if Type.INSTANT in distinct and all(kind.temporal for kind in distinct):
-        raise DataError("connect.mixes_instant_and_clock", where=where)
-    raise DataError("connect.mixes_types", where=where, kinds=sorted(map(str, distinct)))
+        raise DataError("connect.mixes_instant_and_clock", where=phrase(where, **fields))
+    raise DataError("connect.mixes_types", where=phrase(where, **fields), kinds=sorted(map(str, distinct)))
 
 
 def result_type(call: Call, kinds: list[Type]) -> Type:
@@ -131,7 +137,7 @@ def _need(call: Call, kinds: Sequence[Type], allowed: Callable[[Type], bool], wh
 
 def _numbers(call: Call, kinds: list[Type]) -> Type:
     _need(call, kinds, lambda kind: kind.numeric, "numbers")
-    return join_types(kinds, call.operator.name.lower())
+    return join_types(kinds, "connect.where_operator", operator=call.operator.name.lower())
 
 
 def _real(call: Call, kinds: list[Type]) -> Type:
@@ -150,7 +156,9 @@ def _type_rounded(call: Call, kinds: list[Type]) -> Type:
 
 
 def _type_comparison(call: Call, kinds: list[Type]) -> Type:
-    joined = join_types(kinds, "a comparison")
+    column = next((part.name for part in call.arguments if isinstance(part, Column)), None)
+    where = "connect.where_comparison" if column is None else "connect.where_comparison_of"
+    joined = join_types(kinds, where, column=column)
     equality = {Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN}
     if joined is Type.BOOLEAN and call.operator not in equality:
         raise DataError("connect.booleans_have_no_order")
@@ -192,7 +200,7 @@ def _type_shifted_date(call: Call, kinds: list[Type]) -> Type:
 
 def _days(call: Call, kinds: list[Type]) -> Type:
     _need(call, kinds, lambda kind: kind.temporal, "dates")
-    join_types(kinds, "a difference of dates")
+    join_types(kinds, "connect.where_days")
     return Type.INTEGER
 
 
@@ -227,7 +235,7 @@ _RULES: Mapping[Operator, _Rule] = {
     ),
     **dict.fromkeys([Operator.AND, Operator.OR, Operator.NOT], _logical),
     Operator.IS_NULL: lambda _call, _kinds: Type.BOOLEAN,
-    Operator.COALESCE: lambda _call, kinds: join_types(kinds, "coalesce"),
+    Operator.COALESCE: lambda _call, kinds: join_types(kinds, "connect.where_operator", operator="coalesce"),
     **dict.fromkeys(
         [
             *(Operator.LOWER, Operator.UPPER, Operator.TRIM, Operator.SUBSTRING, Operator.TAIL, Operator.SPLIT),

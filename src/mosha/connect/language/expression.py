@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from mosha.connect.language.limits import MOST_PARTS, check_call, check_grid
 from mosha.connect.language.operator import Operator
 from mosha.connect.language.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
+from mosha.core.names.attributes import explain_attribute
 from mosha.core.names.calls import explain_wrong_calls, renamed_argument
 from mosha.core.options import DateUnit
 
@@ -37,6 +39,14 @@ __all__ = [
 ]
 
 
+_VERBS_OF_TABLES: Final = {
+    "mean": "mean", "avg": "mean", "sum": "sum", "count": "count", "median": "median", "quantile": "quantile",
+    "var": "variance", "variance": "variance", "std": "standard_deviation", "min": "minimum", "max": "maximum",
+    "n_unique": "distinct", "nunique": "distinct", "value_counts": "value_counts", "alias": "with_columns",
+}  # fmt: skip
+"""What data frames ask of a column, and which verb of a protected table asks it here."""
+
+
 class Expression:
     """The root of all expressions. `==` builds a comparison, so expressions have no truth value of their own.
 
@@ -48,6 +58,14 @@ class Expression:
     """
 
     __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Only for names that do not exist: the answer names the right one."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name in _VERBS_OF_TABLES:
+            raise AttributeError(say("connect.verb_of_the_table", name=name, verb=_VERBS_OF_TABLES[name]))
+        raise AttributeError(explain_attribute(type(self).__name__, name, dir(type(self))))
 
     def __bool__(self) -> NoReturn:
         raise InvalidParameter("connect.expression_has_no_truth")

@@ -110,7 +110,7 @@ def _to_plain(value: object, kind: Type) -> Any:
     if value is None:
         return None
     literal = lit(value)
-    if join_types([literal.type, kind], "a public key") is not kind:
+    if join_types([literal.type, kind], "connect.where_public_key") is not kind:
         raise DataError("connect.public_key_type", kind=str(kind), given=str(literal.type))
     return float(literal.value) if kind is Type.REAL else literal.value
 

@@ -202,12 +202,12 @@ class Union(Relation):
         if public[0] != public[1]:
             raise DataError("connect.union_of_different_columns")
         for name in self.left.schema:
-            join_types([self.left.schema[name], self.right.schema[name]], f"the column {name!r} of UNION ALL")
+            join_types([self.left.schema[name], self.right.schema[name]], "connect.where_union_column", column=name)
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         left, right = self.left.schema, self.right.schema
-        return Schema({name: join_types([left[name], right[name]], "UNION ALL") for name in left})
+        return Schema({name: join_types([left[name], right[name]], "connect.where_union") for name in left})
 
     @property
     def person(self) -> str | None:  # type: ignore[override]

@@ -250,7 +250,7 @@ class _Join(Relation):
     def _check(self) -> None:
         check_depth(self, self.left, self.right)
         for left, right in self.on:
-            join_types([self.left.schema[left], self.right.schema[right]], f"the join on {left!r}")
+            join_types([self.left.schema[left], self.right.schema[right]], "connect.where_join_on", column=left)
         both = sorted(set(self.left.schema) & set(self.right_columns))
         if both:
             raise DataError("connect.join_same_columns", columns=[repr(name) for name in both])

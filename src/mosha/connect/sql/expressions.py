@@ -174,7 +174,7 @@ class Scope(Layers):
     def _case(self, case: Case) -> Typed:
         values = [value for _, value in case.branches] + ([case.rest] if case.rest is not None else [])
         typed = [self._tame(self._value(value)) for value in values]
-        kind = join_types([value.type for value in typed], "case")
+        kind = join_types([value.type for value in typed], "connect.where_case")
         nodes = [self.coerce(value, kind) for value in typed]
         conditions = [self._value(condition).node for condition, _ in case.branches]
         otherwise = nodes[-1] if case.rest is not None else None
@@ -186,7 +186,7 @@ _Emitter = Callable[[Scope, Call, list[Typed], Type], Node]
 
 def _compare(kind: type[exp.Binary]) -> _Emitter:
     def emit(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
-        joined = join_types([argument.type for argument in arguments], "a comparison")
+        joined = join_types([argument.type for argument in arguments], "connect.where_comparison")
         left, right = (scope.coerce(argument, joined) for argument in arguments)
         return binary(kind, left, right)
 
@@ -194,7 +194,7 @@ def _compare(kind: type[exp.Binary]) -> _Emitter:
 
 
 def _in(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
-    joined = join_types([argument.type for argument in arguments], "a comparison")
+    joined = join_types([argument.type for argument in arguments], "connect.where_comparison")
     value, *members = (scope.coerce(argument, joined) for argument in arguments)
     return exp.In(this=exp.Paren(this=value), expressions=members)
 

@@ -153,7 +153,7 @@ def _list_compared(relation: PublicJoin | BoundedJoin, scope: Scope, side: int) 
     schemas = relation.left.schema, relation.right.schema
     found = []
     for pair in relation.on:
-        kind = join_types([schema[name] for schema, name in zip(schemas, pair, strict=True)], "a join")
+        kind = join_types([schema[name] for schema, name in zip(schemas, pair, strict=True)], "connect.where_join")
         node = scope.coerce(scope.value(Column(pair[side])), kind)
         found.append(scope.flush(node) if kind is Type.REAL else node)
     return found
@@ -163,7 +163,7 @@ def _join_sides(
     left: Scope, right: Scope, on: Sequence[tuple[str, str]], wanted: tuple[list[str], list[str]], how: str
 ) -> Scope:
     """Two scopes side by side, where the columns of `on` are equal."""
-    kinds = [join_types([left.schema[a], right.schema[b]], "a join") for a, b in on]
+    kinds = [join_types([left.schema[a], right.schema[b]], "connect.where_join") for a, b in on]
     left_keys = [left.coerce(left.value(Column(a)), kind) for (a, _), kind in zip(on, kinds, strict=True)]
     right_keys = [right.coerce(right.value(Column(b)), kind) for (_, b), kind in zip(on, kinds, strict=True)]
     first, left_columns, left_names = _side(left, wanted[0], left_keys)

@@ -15,6 +15,10 @@ INSTEAD: Final = {
     "accuracy": "forecast", "price": "plan", "cost": "plan", "value": "table", "data": "table", "df": "to_pandas",
     "to_df": "to_pandas", "to_dict": "table", "error_bars": "error", "bars": "error", "show": "plot", "draw": "plot",
     "balance": "remaining", "left": "remaining", "budget": "remaining", "open": "account", "create": "account",
+    "isin": "is_in", "isna": "is_null", "isnull": "is_null", "fillna": "coalesce", "fill_null": "coalesce",
+    "clip": "clamp", "astype": "cast", "startswith": "starts_with", "endswith": "ends_with", "len": "length",
+    "len_chars": "length", "strip": "trim", "slice": "substring", "to_lowercase": "lower", "to_uppercase": "upper",
+    "dayofweek": "weekday", "day_of_week": "weekday",
 }  # fmt: skip
 """What other libraries call it, and what it is called here (where it is there at all)."""
 

@@ -115,6 +115,7 @@ class Measured:
 
     def check(self, schema: Schema) -> None:
         if self.awaited:
+            type_of(self.of, schema)  # a column that is not there is the first thing to say
             raise Unbounded("tables.needs_range", parameter="between", aggregate=self.name)
         if not is_number(self.of, schema):
             kind = type_of(self.of, schema)

@@ -61,6 +61,8 @@ class Limits:
     """The most that a norm may be in units of the answers: whoever is in more groups than its square counts nothing."""
     fixed: bool = False
     """Whether all neighbors have equally many rows: one row is replaced, and every row of the table is asked about."""
+    complete: bool = False
+    """Whether nobody can have more than the bound, so that nothing is cut: persons count once in each public group."""
 
     @property
     def automatic(self) -> bool:
@@ -155,7 +157,9 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | No
     norm = unit.at_most if unit.total is None else max(1, math.floor(unit.total))
     if persons and groups is not None:
         known = norm is not None or groups <= FEW_GROUPS  # a bound is bought only where it can help
+        complete = known and (norm is None or norm >= groups)
         norm = min(norm or groups, groups) if known else None
+        return Limits(norm=norm, by_person=True, twice=twice, complete=complete)
     return Limits(norm=norm, by_person=True, twice=twice)
 
 
@@ -236,7 +240,7 @@ def bounded_note(
     choice: NormChoice | None,
     tail: tuple[Phrase, float, int, float, float, bool] | None = None,
     *,
-    how: Literal["scaled", "picked", "cut"] = "scaled",
+    how: str = "scaled",
 ) -> Phrase:
     """What an answer says about the bound: `most` is the bound with its unit, `tail` what was bought with it.
 
@@ -246,8 +250,11 @@ def bounded_note(
         tail: a mark in words, the noisy number of persons above it with the number of buckets it is made of, and
             what is cut as a share of what is left: by an estimate, and at most, as far as can be said; and whether
             the noise hides too much for any bar.
-        how: what happens to more: it is scaled down, some whole rows are picked at random, or the rest is cut.
+        how: what happens to more: it is "scaled" down, whole rows are "picked" at random, or the rest is "cut"; nobody
+            can have more where the bound is "complete".
     """
+    if how == "complete":
+        return make_note("tables.note_nothing_cut")
     way = phrase(f"tables.how_{how}")
     if choice is None:
         return make_note("tables.note_bound_declared", most=most, how=way)

@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 
 from mosha.accounting.numerics.price import round_down
 from mosha.connect.language.checking import type_of
-from mosha.connect.language.expression import Column, Expression
+from mosha.connect.language.expression import Column, Expression, lit
+from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question, are_plain
 from mosha.connect.plan.relation import Relation
 from mosha.core.budget import Budget
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
@@ -132,7 +133,16 @@ def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tu
         undeclared = isinstance(expression, Column) and expression.name in relation.schema.loose
         if undeclared and any(isinstance(row[place], int | float) for row in rows if len(row) > place):
             raise InvalidParameter("tables.key_of_undeclared", parameter="keys", column=name, spent="nothing")
+        for value in (row[place] for row in rows if len(row) > place and row[place] is not None):
+            if not _can_be_key(given := lit(value).type, kinds[place]):
+                shown = {"kind": str(kinds[place]), "given": str(given), "value": repr(value)[:60]}
+                raise DataError("tables.key_of_other_type", column=name, spent="nothing", **shown)
     return in_utc(Question(relation, keys, only=rows).only or (), kinds)
+
+
+def _can_be_key(given: Type, kind: Type) -> bool:
+    """Whether a constant may be a key of a column; what clocks may be mixed is told where they meet."""
+    return given is kind or (given.temporal and kind.temporal) or (given, kind) == (Type.INTEGER, Type.REAL)
 
 
 def within(frame: Frame, relation: Relation) -> Relation:

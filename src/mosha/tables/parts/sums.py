@@ -305,8 +305,9 @@ class Sums:
                     tail[4] if len(tail) > 4 else 0.0,
                     len(tail) > 5 and tail[5] > 0,
                 )
-            whole = self.counted and isinstance(noise, BoxNoise)
-            notes.append(bounded_note(self._most(noisy), self.choice, told, how="picked" if whole else "scaled"))
+            rest = "picked" if self.counted and isinstance(noise, BoxNoise) else "scaled"
+            how = "complete" if self.limits.complete else rest
+            notes.append(bounded_note(self._most(noisy), self.choice, told, how=how))
         return notes + self._note_least(noisy) + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def _note_least(self, noisy: Noisy) -> list[str]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["explain_release"]
 
 MOST_BARS, MANY_ROWS = 6, 1e6
+BOUNDS = ("tables.note_bound_declared", "tables.note_nothing_cut")
 NAMES_FIRST = ("tables.note_extremes", "tables.note_laplace", "tables.note_gaussian")
 """Notes that begin with a name, which keeps its first letter."""
 
@@ -35,7 +36,7 @@ def explain_release(plan: ReleasePlan, title: str, unit: Unit, account: Account 
     with suppress(InvalidParameter):  # bounds and ranges that are to be bought have no bars yet
         assumed = plan.assume(Guess())
     notes = list(dict.fromkeys(_list_notes(plan, assumed)))
-    bounds = [note for note in notes if note.code == "tables.note_bound_declared"]
+    bounds = [note for note in notes if note.code in BOUNDS]
     noise = [note for note in notes if note not in bounds]
     declared = " ".join(bounds) or say("tables.explain_unbounded")
     bound = declared if assumed["parts"] else _tell_bought(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 
 from sqlglot import exp
 
@@ -66,6 +67,8 @@ class Scope:
         if exact:
             raise DataError("tables.sql_column_ambiguous", column=wanted)
         known = [repr(name) for columns in places for name in columns]
+        if close := get_close_matches(repr(wanted), known, n=2, cutoff=0.7):
+            raise DataError("connect.misspelled_column", column=wanted, close=close, columns=known)
         raise DataError("connect.no_column", column=wanted, columns=known)
 
     def find(self, node: exp.Column) -> str | None:
