@@ -144,16 +144,16 @@ def test_the_regret_of_a_choice_is_exact_in_the_worst_case(factory: Any, regret:
 def test_the_bars_of_gaps_and_of_top_k_hold() -> None:
     gaps = report_noisy_max(Histogram(keys=["a", "b"]), unit=ROW, epsilon=1)
     signed = [y[0]["gap"] * (1 if y[0]["choice"] == "a" else -1) - 20 for y in answers(gaps, ["a"] * 20, 500)]
-    within = sum(abs(error) <= gaps.error(0.8)[0] for error in signed)  # type: ignore[call-arg]
+    within = sum(abs(error) <= gaps.error(0.8)[0] for error in signed)  # type: ignore[call-arg, misc]
     assert not (rejects([(within, 500, 0.8)]) and within < 400)
     best = top_k(Histogram(keys=range(4)), unit=ROW, k=4, epsilon=1)
-    assert best.error(0.9)[-1] == 0  # type: ignore[call-arg]  # a single label is left
-    assert (np.diff(best.error(0.9)) <= 0).all()  # type: ignore[call-arg]
+    assert best.error(0.9)[-1] == 0  # type: ignore[call-arg, misc]  # a single label is left
+    assert (np.diff(best.error(0.9)) <= 0).all()  # type: ignore[call-arg, misc]
 
 
 def test_the_bar_of_above_threshold_holds_for_all_answers_together() -> None:
     measurement = above_threshold(Count(), unit=ROW, epsilon=1, threshold=100, horizon=10, alarms=1)
-    alpha = measurement.error(0.9)  # type: ignore[call-arg]
+    alpha = measurement.error(0.9)  # type: ignore[call-arg, misc]
     below = [1] * math.floor(100 - alpha - 1)
     wrong = sum(any(run) for run in runs(measurement, below, 300))
     assert not (rejects([(wrong, 300, 0.1)]) and wrong > 30)
@@ -173,7 +173,7 @@ def test_bars_of_the_median() -> None:
     assert smooth.error is None
     proposed = propose_test_release(median, unit=ROW, epsilon=4, delta=1e-3, sensitivity=1)
     released = [y for y in answers(proposed, values, n) if y is not None]
-    within = sum(abs(y - truth) <= proposed.error(0.8) for y in released)  # type: ignore[call-arg]
+    within = sum(abs(y - truth) <= proposed.error(0.8) for y in released)  # type: ignore[call-arg, misc]
     assert len(released) > n / 2
     assert not rejects([(within, len(released), 0.8)])
 

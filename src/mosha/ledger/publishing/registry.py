@@ -151,8 +151,8 @@ def make_entry(
     entry["tier"] = tier or max(level for level in (1, 2, 3) if not missing_fields(entry, level))
     entry.setdefault("url_slug", _make_slug(sections["basic"]))
     if problems := find_problems(entry):
-        name = problems[0].fields.get("name")
-        raise InvalidParameter("ledger.registry_refuses", parameter=name, problem=problems[0])
+        refused: Any = problems[0].fields.get("name")
+        raise InvalidParameter("ledger.registry_refuses", parameter=refused, problem=problems[0])
     ordered = {name: entry[name] for name in ("url_slug", "status", "tier")}
     return ordered | {"deployment": {section: _in_order(sections[section], FIELDS[section]) for section in FIELDS}}
 
