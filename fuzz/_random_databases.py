@@ -125,6 +125,11 @@ class World:
         ]
         choices += [
             f"SELECT COUNT(*) AS n FROM {name} a NATURAL JOIN pub p WHERE LN(a.x + 4) > 1",
+            (
+                f"SELECT COUNT(*) AS n FROM {name} a WHERE {g.choice(['', 'NOT '])}EXISTS "
+                f"(SELECT 1 FROM {name} s WHERE s.up = a.up AND s.x + 1 {g.choice(['>', '<=', '<>'])} a.x * 2)"
+            ),
+            f"SELECT COUNT(*) AS n FROM {name} a {g.choice(['SEMI', 'ANTI'])} JOIN {g.choice(names)} s ON s.k = a.up",
             f"SELECT COUNT(*) AS n FROM {name} a NATURAL JOIN (SELECT up, letter AS other FROM {name}) b WHERE a.x > 0",
             f"SELECT RIGHT(letter, 1) AS k, COUNT(*) AS n FROM {name} a WHERE a.x BETWEEN -2 AND 5 GROUP BY k",
             (

@@ -36,6 +36,8 @@ VALUES = [
     "ROUND(CBRT(i), 3)", "ROUND(POWER(1.5, i), 3)", "ROUND(POWER(ABS(x), 0.3), 3)", "RIGHT(s, 2)", "LPAD(s, 2, '-')",
     "SPLIT_PART(s, 'a', 2)", "LTRIM(' ' || s)",
     "RTRIM(s || ' ')", "SUBSTRING(s, 2)", "REGEXP_MATCHES(s, '^(a|c)')", "LAST_DAY(d)", "MONTHNAME(d)",
+    "DATEDIFF('hour', TIMESTAMP '2020-03-01 05:30:00', t)", "DATEDIFF('minute', t, TIMESTAMP '2024-06-30 23:59:59')",
+    "CASE WHEN (i > 0) = 1 THEN 'yes' ELSE 'no' END", "CASE WHEN i IN ('1', '-3') OR x > '2.5' THEN 1 ELSE 0 END",
     "DAYNAME(t)", "GREATEST(i, 0 - i)", "LEAST(d, e)", "CASE WHEN x IS DISTINCT FROM -10 THEN 1 ELSE 0 END",
 ]  # fmt: skip
 QUERIES = [
@@ -138,6 +140,23 @@ SAME = {
     "DATE_FORMAT(t, '%H:%i')": "STRFTIME(t, '%H:%M')",
     "DATE_SUB(d, INTERVAL 2 DAY)": "d - 2",
     "DATE(t)": "CAST(t AS DATE)",
+    "DATEADD(month, 1, d)": "d + INTERVAL 1 MONTH",
+    "DATEADD(day, -3, d)": "d - 3",
+    "DATEDIFF(e, d)": "DATEDIFF('day', d, e)",
+    "DATEDIFF(month, d, e)": "DATEDIFF('month', d, e)",
+    "DATE_DIFF(e, d, MONTH)": "DATEDIFF('month', d, e)",
+    "DATEPART(quarter, d)": "EXTRACT(QUARTER FROM d)",
+    "DECODE(s, 'ab', 1, 'b', 2, 3)": "CASE s WHEN 'ab' THEN 1 WHEN 'b' THEN 2 ELSE 3 END",
+    "DECODE(s, 'ab', 1, 'b', 2)": "CASE s WHEN 'ab' THEN 1 WHEN 'b' THEN 2 END",
+    "ISNULL(x, 0)": "COALESCE(x, 0)",
+    "REGEXP_CONTAINS(s, '^a')": "s ~ '^a'",
+    "d > DATE_ADD('2020-01-31', INTERVAL 1 MONTH)": "d > DATE '2020-02-29'",
+    "d >= TO_DATE('2021-01-01', 'YYYY-MM-DD')": "d >= '2021-01-01'",
+    "d >= STR_TO_DATE('2021-01-01', '%Y-%m-%d')": "d >= '2021-01-01'",
+    "d >= PARSE_DATE('%F', '2021-01-01')": "d >= '2021-01-01'",
+    "t - CAST(d AS TIMESTAMP) >= INTERVAL '1 day'": "t >= CAST(d AS TIMESTAMP) + INTERVAL '1 day'",
+    "`i`": "i",
+    "[i]": "i",
 }
 
 
@@ -147,6 +166,48 @@ def test_words_of_other_engines_mean_the_same(other: str, table: Any) -> None:
         ask(f"SELECT {text} AS k, COUNT(*) AS n FROM v GROUP BY k ORDER BY k", table) for text in (other, SAME[other])
     ]
     assert [(key, round(n)) for key, n in found[0]] == [(key, round(n)) for key, n in found[1]]
+
+
+QUERIES_OF_OTHERS = {
+    "SELECT TOP (2) [s], COUNT(*) AS n FROM [v] WHERE [i] > 0 GROUP BY [s] ORDER BY [s]": (
+        "SELECT s, COUNT(*) AS n FROM v WHERE i > 0 GROUP BY s ORDER BY s LIMIT 2"
+    ),
+    "SELECT s, COUNT(*) AS n FROM v WHERE s IN ('ab', 'b') GROUP BY s WITH ROLLUP": (
+        "SELECT s, COUNT(*) AS n FROM v WHERE s IN ('ab', 'b') GROUP BY ROLLUP (s)"
+    ),
+    "SELECT SAFE_DIVIDE(COUNT(x), COUNT(*)) AS n FROM `v`": "SELECT COUNT(x) / COUNT(*) AS n FROM v",
+    "SELECT APPROX_COUNT_DISTINCT(s) AS n FROM v": "SELECT COUNT(DISTINCT s) AS n FROM v",
+    **{
+        f"SELECT {other}(CLAMP(x, 0, 9), 0.25) AS q FROM v": "SELECT QUANTILE_CONT(CLAMP(x, 0, 9), 0.25) AS q FROM v"
+        for other in ("APPROX_PERCENTILE", "PERCENTILE_APPROX", "APPROX_QUANTILE", "QUANTILE")
+    },
+    "SELECT i > 0 AS k, COUNT(*) AS n FROM v WHERE (i > 0) = 1 GROUP BY i > 0": (
+        "SELECT i > 0 AS k, COUNT(*) AS n FROM v WHERE (i > 0) = TRUE GROUP BY i > 0"
+    ),
+    "SELECT i, COUNT(*) AS n FROM v WHERE i IN ('1', '2') GROUP BY i": (
+        "SELECT i, COUNT(*) AS n FROM v WHERE i IN (1, 2) GROUP BY i"
+    ),
+    "SELECT d, COUNT(*) AS n FROM v WHERE d = '2021-01-01' GROUP BY d": (
+        "SELECT d, COUNT(*) AS n FROM v WHERE d = DATE '2021-01-01' GROUP BY d"
+    ),
+    "SELECT d, COUNT(*) AS n FROM v WHERE d IN ('2021-01-01', '1999-01-01') GROUP BY d": (
+        "SELECT d, COUNT(*) AS n FROM v WHERE d IN (DATE '2021-01-01', DATE '1999-01-01') GROUP BY d"
+    ),
+}
+
+
+@pytest.mark.parametrize("other", QUERIES_OF_OTHERS)
+def test_a_query_of_another_system_is_the_same_question(other: str, table: Any) -> None:
+    told = [
+        mosha.sql.explain(sql, rho=1, delta=1e-6, v=table, statements=True) for sql in (other, QUERIES_OF_OTHERS[other])
+    ]
+    assert told[0] == told[1]
+    assert [len(row) for row in ask(other, table)] == [len(row) for row in ask(QUERIES_OF_OTHERS[other], table)]
+
+
+def test_brackets_in_texts_and_lists_are_no_quotes(table: Any) -> None:
+    sql = "SELECT COUNT(*) AS n FROM [v] WHERE s <> '[b]' AND i = ANY(ARRAY[1]) -- [i]"
+    assert [round(n) for [n] in ask(sql, table)] == [ROWS["i"].count(1)]
 
 
 def test_two_formats_of_one_day_are_two_keys(table: Any) -> None:
@@ -230,6 +291,9 @@ REFUSED = {
     "SELECT COUNT(*) FROM v WHERE s ~ '(a+)+b'": "regular expression",
     "SELECT RANK() OVER (ORDER BY i) AS k, COUNT(*) FROM v GROUP BY 1": "nothing is grouped",
     "SELECT MAX(d) FROM v": "count the days",
+    "SELECT COUNT(*) FROM v WHERE TIMESTAMPDIFF(YEAR, d, e) > 1": "TimestampDiff",
+    "SELECT TO_DATE(s, 'DD.MM.YYYY') AS k, COUNT(*) FROM v GROUP BY k": "TO_DATE",
+    "SELECT DATEDIFF('second', d, t) AS k, COUNT(*) FROM v GROUP BY k": "minutes",
     "SELECT COUNT(*) FROM v WHERE LOG(1, x) > 0": "base of a logarithm",
     "SELECT COUNT(*) FROM v INTERSECT SELECT COUNT(*) FROM v": "INTERSECT",
     "SELECT s, COUNT(*) FROM v GROUP BY s UNION ALL SELECT COUNT(*), 1 FROM v": "keys beside keys",

@@ -56,6 +56,15 @@ QUERIES = [
     "SELECT COUNT(*) AS n FROM customer WHERE id > (SELECT COUNT(*) FROM country)",
     "SELECT COUNT(*) AS n FROM orders WHERE "
     + " AND ".join(f"id <> {i}" for i in range(60)),
+    "SELECT COUNT(*) AS n FROM orders o SEMI JOIN line l ON l.order_id = o.id AND l.n > 3",
+    "SELECT COUNT(*) AS n FROM orders o ANTI JOIN line l ON l.order_id = o.id AND l.n > 3",
+    "SELECT COUNT(*) AS n FROM orders WHERE id = ANY (SELECT order_id FROM line WHERE n = 2)",
+    "SELECT COUNT(*) AS n FROM orders WHERE id <> ALL (SELECT order_id FROM line WHERE n = 2)",
+    "SELECT COUNT(*) AS n FROM ((line l JOIN orders o ON o.id = l.order_id) JOIN customer c ON c.id = o.customer_id)",
+    ("SELECT COUNT(*) AS n FROM orders a WHERE EXISTS (SELECT 1 FROM orders b WHERE b.customer_id = a.customer_id "
+    "AND b.day > a.day + INTERVAL 30 DAY)"),
+    ("SELECT COUNT(*) AS n FROM line a WHERE NOT EXISTS (SELECT 1 FROM line b WHERE b.order_id = a.order_id "
+    "AND a.amount * 2 < b.amount - 1)"),
     ("WITH big AS (SELECT order_id, SUM(n) AS total FROM line GROUP BY order_id) "
     "SELECT COUNT(*) AS n FROM orders JOIN big ON big.order_id = orders.id WHERE total > 4"),
 ]  # fmt: skip

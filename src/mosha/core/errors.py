@@ -55,7 +55,7 @@ from mosha.core.faults.ledger_errors import (
     PolicyViolation,
     UnknownAccount,
 )
-from mosha.core.language import Language, Phrase, current_language, say, translate
+from mosha.core.language import Language, Phrase, current_language, translate
 
 __all__ = [
     "AccountExpired",
@@ -114,15 +114,6 @@ class Refused(InvalidParameter):
     >>> error.spent, error.nearest
     ('nothing', None)
     """
-
-    nearest: str | None = None
-
-    def render(self, lang: Language | None = None) -> str:
-        """The sentence in the language `lang` (None: the chosen one), and after it what would be answered."""
-        said = super().render(lang)
-        if self.nearest is None:
-            return said
-        return f"{said} {say('core.ask_instead', lang or current_language(), nearest=self.nearest)}"
 
 
 class Unbounded(InvalidParameter):

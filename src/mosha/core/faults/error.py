@@ -38,6 +38,8 @@ class MoshaError(Exception):
     spent: Spent | None = None
     retry_key: str | None = None
     """The key of a payment that waits for its answer: a release under it is free."""
+    nearest: str | None = None
+    """A query like the one that is wrong, which is answered, where one was found."""
 
     def __init__(
         self,
@@ -70,7 +72,8 @@ class MoshaError(Exception):
         else:
             said = str(self.args[0]) if self.args else say(f"core.{self.code}", language)
         closing = self._close(language)
-        return f"{said}{'' if language == 'zh' or not closing else ' '}{closing}"
+        said = f"{said}{'' if language == 'zh' or not closing else ' '}{closing}"
+        return said if self.nearest is None else f"{said} {say('core.ask_instead', language, nearest=self.nearest)}"
 
     def _close(self, language: Language) -> str:
         """What became of the money."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,10 +52,14 @@ def read_moment(text: str, kind: Type) -> Any:
 
 
 def read_texts(values: list[Expression], schema: Schema) -> list[Expression]:
-    """Constants of text beside a date or a timestamp, read as one: day >= '2024-01-01'."""
+    """Constants in the type of what stands beside them: day >= '2024-01-01', days > '7', urgent = 1."""
     kinds = [type_of(value, schema) for value in values if not isinstance(value, Literal)]
+    if any(is_loose(value, schema) for value in values):
+        return values
+    if kinds and all(kind is Type.BOOLEAN or kind.numeric for kind in kinds):
+        return [_read_number(value, kinds[0]) if isinstance(value, Literal) else value for value in values]
     wanted = next((kind for kind in kinds if kind.temporal), None)
-    if wanted is None or any(is_loose(value, schema) for value in values):
+    if wanted is None:
         return values
     return [
         lit(_read_any(value.value, wanted))
@@ -62,6 +67,16 @@ def read_texts(values: list[Expression], schema: Schema) -> list[Expression]:
         else value
         for value in values
     ]
+
+
+def _read_number(said: Literal, kind: Type) -> Expression:
+    """'7' beside a number is 7, and 1 beside a condition is TRUE; whatever else is said stays what it is."""
+    value = said.value
+    if kind is Type.BOOLEAN:
+        return lit(bool(value)) if value in (0, 1) and not isinstance(value, bool) else said
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,15}(\.\d{1,15})?", value.strip()):
+        return lit(_number(value.strip()))
+    return said
 
 
 def _read_any(text: str, kind: Type) -> Any:
@@ -170,7 +185,9 @@ def constant(node: exp.Expression) -> Any:
             return read_moment(str(node.this.this), find_type(node))
         case exp.Add() | exp.Sub() if isinstance(node.expression, exp.Interval):
             sign = 1 if isinstance(node, exp.Add) else -1
-            return shift_moment(constant(node.this), node.expression, sign, name_of(node))
+            moment = constant(node.this)
+            moment = _read_any(moment, Type.TIMESTAMP) if isinstance(moment, str) else moment
+            return shift_moment(moment, node.expression, sign, name_of(node))
     if (folded := fold_numbers(node)) is not None:
         return folded
     raise Refused("tables.sql_constant", text=name_of(node))

@@ -86,16 +86,23 @@ def find_last_day(day: Expression) -> Expression:
 _MONTHS: Mapping[str, tuple[int, Part | None]] = {
     "MONTH": (12, lambda day: day.month()), "QUARTER": (4, lambda day: day.quarter()), "YEAR": (1, None),
 }  # fmt: skip
+_CLOCK: Mapping[str, tuple[int, Part]] = {
+    "HOUR": (24, lambda moment: moment.hour()),
+    "MINUTE": (24 * 60, lambda moment: moment.hour() * 60 + moment.minute()),
+}
 
 
 def find_difference(later: Expression, earlier: Expression, unit: str) -> Expression | None:
-    """How many first days of the unit lie between two dates, as days count midnights; None for another unit.
+    """How many first moments of the unit lie between two dates, as days count midnights; None for another unit.
 
     Engines disagree about weeks: some count Mondays, some count sevens of days.
     """
     unit = unit.upper().removesuffix("S")
     if unit == "DAY":
         return later.days_since(earlier)
+    if unit in _CLOCK:
+        size, read = _CLOCK[unit]
+        return later.days_since(earlier) * size + read(later) - read(earlier)
     if unit not in _MONTHS:
         return None
     number, part = _MONTHS[unit]

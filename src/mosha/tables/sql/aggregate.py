@@ -328,7 +328,7 @@ def _quantile(node: exp.Expression, context: Context) -> Aggregate:
 
 
 def _percentile(node: exp.Expression, context: Context) -> Aggregate:
-    share = node.expression
+    share = node.args.get("quantile") or node.args.get("expression")
     if share is None:
         raise Refused("tables.sql_percentile", text=name_of(node))
     of, between = context.find_bounds(node.this, "QUANTILE")

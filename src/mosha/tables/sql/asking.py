@@ -11,7 +11,7 @@ from sqlglot import exp
 from mosha.connect.plan.bounding import has_one_row_each
 from mosha.connect.plan.person_steps import OwnerJoin
 from mosha.connect.plan.relation import list_steps
-from mosha.core.errors import InvalidParameter, MoshaError, Refused
+from mosha.core.errors import DataError, InvalidParameter, MoshaError, Refused, WrongUnit
 from mosha.core.language import say
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.options import QuantileBars
@@ -160,7 +160,7 @@ def read_steps(
         values = tuple(_read_value(node, tables, ranges) for node in {name_of(node): node for node in nodes}.values())
         read([1.0] * len(values))
         check_any_number(read, [text for text, _ in values])
-    except Refused as refusal:
+    except (Refused, DataError, WrongUnit) as refusal:
         add_nearest(refusal, sql, tables, ranges, keys)
         raise
     return AskedFirst(values, read, explained)
@@ -188,7 +188,7 @@ def _read_union(
 
     try:
         return split_union(tree, read, explained=explained)
-    except Refused as refusal:
+    except (Refused, DataError, WrongUnit) as refusal:
         add_nearest(refusal, sql, tables, ranges, keys)
         raise
 

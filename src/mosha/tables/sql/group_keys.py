@@ -24,11 +24,13 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from mosha.connect.language.expression import Column
+from mosha.connect.language.checking import type_of
+from mosha.connect.language.expression import Column, Expression, Literal, lit
+from mosha.connect.language.schema import Type
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Person
 from mosha.tables.answer import Answer
-from mosha.tables.functions.constants import fold_numbers
+from mosha.tables.functions.constants import fold_numbers, read_texts
 from mosha.tables.parts.additive import Count, Sum
 from mosha.tables.question import Question
 from mosha.tables.sql.aggregate import is_aggregate
@@ -147,14 +149,24 @@ def _listed_in_where(select: exp.Select, scope: Scope) -> dict[str, list[Any]]:
     listed: dict[str, list[Any]] = {}
     for part in parts:
         if isinstance(part, exp.In) and part.expressions:
-            listed[repr(scalar(part.this, scope))] = [constant(item) for item in part.expressions]
+            listed.update([_read_keys(scalar(part.this, scope), part.expressions, scope)])
         elif isinstance(part, exp.EQ) and _is_constant(part.expression):
-            listed[repr(scalar(part.this, scope))] = [constant(part.expression)]
+            listed.update([_read_keys(scalar(part.this, scope), [part.expression], scope)])
     return listed
 
 
+def _read_keys(key: Expression, nodes: Sequence[Any], scope: Scope) -> tuple[str, list[Any]]:
+    """A key and its listed values, in its type where they are written in another: days as texts, 1 for TRUE."""
+    values = [constant(node) for node in nodes]
+    if None not in values and type_of(key, scope.schema) not in {Type.TIMESTAMP, Type.INSTANT}:
+        said = read_texts([key, *map(lit, values)], scope.schema)[1:]
+        values = [each.value if isinstance(each, Literal) else value for each, value in zip(said, values, strict=True)]
+    return repr(key), values
+
+
 def _is_constant(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Literal) or fold_numbers(node) is not None
+    said = node.this if isinstance(node, exp.Cast) else node
+    return isinstance(said, exp.Literal | exp.Boolean) or fold_numbers(node) is not None
 
 
 MOST_SETS = 64

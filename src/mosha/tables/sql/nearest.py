@@ -7,14 +7,24 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from mosha.core.errors import MoshaError, Refused
 from mosha.tables.functions.constants import name_of
 from mosha.tables.sql.aggregate import AGGREGATES, is_aggregate
-from mosha.tables.sql.repairs import complete_clamp, count_days, fix_today, leave_out_schemas, list_most_common
+from mosha.tables.sql.parsing import read_one, read_statements
+from mosha.tables.sql.repairs import (
+    complete_clamp,
+    count_days,
+    fix_differences,
+    fix_today,
+    join_matches,
+    leave_out_schemas,
+    list_most_common,
+    mend_slip,
+    split_values,
+)
 from mosha.tables.sql.spellings import respell
 from mosha.tables.sql.windows import is_over_results
 
@@ -45,11 +55,14 @@ def nearest(text: str, attempt: Attempt, person: str | None) -> str | None:
         lambda select: _join_on_person(_rewritten(select), person),
         lambda select: leave_out_schemas(_rewritten(select)),
         lambda select: _join_plainly(_rewritten(select), joins="left out"),
+        lambda select: join_matches(_rewritten(select)),
     ]
+    if (values := split_values(asked)) and all(attempt(value.copy()) is None for value in values):
+        return " UNION ALL ".join(value.sql(dialect="duckdb") for value in values)
     for choose in (lambda node: node if isinstance(node, exp.Select) else None, _first):
         for rewrite in rewrites:
             try:
-                statements = [respell(part) for part in sqlglot.parse(asked, dialect="duckdb")]
+                statements = [respell(part) for part in read_statements(asked)]
             except (SqlglotError, RecursionError, Refused):
                 return None
             select = choose(statements[0]) if len(statements) == 1 else None
@@ -61,7 +74,7 @@ def nearest(text: str, attempt: Attempt, person: str | None) -> str | None:
 
 def _leave_out(text: str, attempt: Attempt, person: str | None) -> str | None:
     """The query without the parts that are in the way: one of them where that is enough, or one kind after another."""
-    parsed = respell(sqlglot.parse_one(text, dialect="duckdb"))
+    parsed = respell(read_one(text))
     whole = parsed if isinstance(parsed, exp.Select) else _first(parsed)
     if whole is None:
         return None
@@ -202,6 +215,8 @@ def _settle(select: exp.Select, attempt: Attempt) -> str | None:
             count_days(day)
         elif private:
             _leave_out_private(select, set(private))
+        elif mend_slip(select, problem):
+            continue
         elif getattr(problem, "code", None) == "tables.too_many_sums":
             _halve_items(select)
         else:
@@ -248,7 +263,7 @@ def _write_answered(select: exp.Select, attempt: Attempt) -> str | None:
     """The text of a query that is answered when it is read again."""
     for dialect in ("duckdb", ""):
         text = select.sql(dialect=dialect, comments=False)
-        again = sqlglot.parse_one(text, dialect="duckdb")
+        again = read_one(text)
         if isinstance(again, exp.Select) and attempt(again) is None:
             return text
     return None
@@ -266,7 +281,7 @@ def _join_on_key(select: exp.Select, alias: str, key: str) -> bool:
     for join in select.args.get("joins") or []:
         on = join.args.get("on")
         if join.this.alias_or_name == alias and (on is None or on.sql() != key):
-            join.replace(exp.Join(this=join.this.copy(), on=sqlglot.parse_one(key, dialect="duckdb")))
+            join.replace(exp.Join(this=join.this.copy(), on=read_one(key)))
             return True
     return False
 
@@ -290,6 +305,7 @@ def _aggregates(select: exp.Select) -> list[exp.Expr]:
 
 def _rewritten(select: exp.Select) -> exp.Select:
     fix_today(select)
+    fix_differences(select)
     windows = [window for window in select.find_all(exp.Window) if not _is_of_results(window, select)]
     keys = [key for window in windows for key in window.args.get("partition_by") or []]
     for window in windows:
@@ -344,7 +360,8 @@ def _having(select: exp.Select) -> None:
     """Conditions on aggregates stand in HAVING; a FILTER on persons stands in WHERE."""
     where = select.args.get("where")
     parts = [] if where is None else list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
-    late = [part for part in parts if any(is_aggregate(inner) for inner in part.walk())]
+    own = [list(part.walk(prune=lambda inner: isinstance(inner, exp.Select))) for part in parts]
+    late = [part for part, inside in zip(parts, own, strict=True) if any(map(is_aggregate, inside))]
     early = [part for part in parts if part not in late]
     for node in list(select.find_all(exp.Filter)):
         if isinstance(node.this, exp.Count) and isinstance(node.this.this, exp.Distinct):
@@ -361,7 +378,8 @@ def _group_columns(select: exp.Select, keys: list[exp.Expr], *, shown: bool) -> 
     group = select.args.get("group")
     listed = list(keys)
     for key in [] if group is None else group.expressions:
-        listed += key.expressions if isinstance(key, exp.Rollup | exp.Cube | exp.GroupingSets) else [key]
+        for part in _list_leaves(key):
+            listed += [part] if part not in listed else []
     aggregates = _aggregates(select)
     plain = [item for item in select.expressions if not any(is_aggregate(part) for part in item.walk())]
     plain = [item for item in plain if item.find(exp.Column) and not item.find(exp.Star)]
@@ -372,3 +390,10 @@ def _group_columns(select: exp.Select, keys: list[exp.Expr], *, shown: bool) -> 
     if not listed:
         listed = [exp.column(item.alias) if item.alias else item.copy() for item in plain]
     select.set("group", exp.Group(expressions=[key.copy() for key in listed]) if listed else None)
+
+
+def _list_leaves(key: exp.Expr) -> list[exp.Expr]:
+    """The keys that stand in ROLLUP, CUBE and GROUPING SETS."""
+    if not isinstance(key, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+        return [key.this if isinstance(key, exp.Paren) else key]
+    return [leaf for part in key.expressions for leaf in _list_leaves(part)]

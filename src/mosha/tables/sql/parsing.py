@@ -1,23 +1,29 @@
 """One SELECT out of a text: what the parser makes of it, and everything that is refused before it is read.
 
-What nobody reads of a piece of SQL is refused, and never passed over in silence.
+The grammar is DuckDB's, with the quotes and functions of other systems: MariaDB and BigQuery quote names by
+`backticks`, SQL Server by [brackets], and where systems give the arguments of one function in another order, a unit
+such as DAY says which of them wrote it. What nobody reads of a piece of SQL is refused, never passed over in silence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, SqlglotError
 
 from mosha.core.errors import InvalidParameter, Refused
 from mosha.tables.sql.spellings import respell
 from mosha.tables.sql.windows import is_over_results
 
-__all__ = ["READ", "check_arguments", "check_select", "is_union", "open_results", "parse", "read_tree"]
+__all__ = [
+    "READ", "check_arguments", "check_select", "is_union", "open_results", "parse", "read_one", "read_statements",
+    "read_tree",
+]  # fmt: skip
 
 _NOTHING: tuple[str, ...] = ()
 _ONE, _BOTH, _LIST = ("this",), ("this", "expression"), ("this", "expressions")
@@ -116,6 +122,89 @@ def check_arguments(node: Any) -> None:
             raise Refused("tables.sql_option_unread", option=said, of=node.key.upper(), spent="nothing")
 
 
+_UNITS = {"SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
+_TEXTS = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/"""
+_BRACKETS = re.compile(rf"({_TEXTS})|(?<![\w\])])\[([^\W\d][\w $]*)\]", re.DOTALL)
+
+
+def _read_unit(node: Any) -> exp.Var | None:
+    """The unit that an argument names, if it does."""
+    named = isinstance(node, exp.Literal | exp.Column | exp.Var) and not node.args.get("table")
+    word = node.name.upper().removesuffix("S") if named else ""
+    return exp.Var(this=word) if word in _UNITS else None
+
+
+def _read_difference(arguments: Sequence[Any]) -> exp.Expr:
+    """DATEDIFF('day', a, b) and DATE_DIFF(b, a, DAY); DATEDIFF(b, a) counts days."""
+    if len(arguments) == 2:
+        later, earlier = arguments
+        return exp.DateDiff(this=later, expression=earlier, unit=exp.Var(this="DAY"))
+    if len(arguments) != 3:
+        raise ParseError("DATEDIFF takes two dates and a unit")
+    if (unit := _read_unit(arguments[2])) is not None and _read_unit(arguments[0]) is None:
+        return exp.DateDiff(this=arguments[0], expression=arguments[1], unit=unit)
+    said = arguments[0]
+    unit = _read_unit(said) or exp.Var(this=said.name.upper() or "UNIT")
+    return exp.DateDiff(this=arguments[2], expression=arguments[1], unit=unit)
+
+
+def _read_decode(arguments: Sequence[Any]) -> exp.Expr:
+    """DECODE(x, 1, 'a', 2, 'b', 'c') of Oracle: CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END."""
+    if len(arguments) < 3:
+        return exp.Anonymous(this="DECODE", expressions=list(arguments))
+    value, *rest = arguments
+    pairs = zip(rest[::2], rest[1::2], strict=False)
+    default = rest[-1] if len(rest) % 2 else None
+    whole = exp.Case(this=value, ifs=[exp.If(this=one, true=then) for one, then in pairs], default=default)
+    return exp.Paren(this=whole)  # the parser counts the arguments of calls
+
+
+def _read_timestamps(arguments: Sequence[Any]) -> exp.Expr:
+    """TIMESTAMPDIFF(DAY, a, b) of MariaDB, TIMESTAMP_DIFF(b, a, DAY) of BigQuery: whole units, which others are."""
+    found = _read_difference(arguments)
+    return exp.TimestampDiff(this=found.this, expression=found.expression, unit=found.args["unit"])
+
+
+_Parser: Any = DuckDB.Parser
+_Functions = Mapping[str, Callable[..., Any]]
+
+
+class _Grammar(DuckDB):
+    class Tokenizer(DuckDB.Tokenizer):
+        IDENTIFIERS: ClassVar[list[Any]] = ['"', "`"]
+
+    class Parser(_Parser):  # type: ignore[misc]
+        FUNCTIONS: ClassVar[_Functions] = {
+            **_Parser.FUNCTIONS,
+            **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), _read_difference),
+            **dict.fromkeys(("TIMESTAMPDIFF", "TIMESTAMP_DIFF"), _read_timestamps),
+            "DECODE": _read_decode,
+        }
+        FUNCTION_PARSERS: ClassVar[_Functions] = {
+            name: read for name, read in _Parser.FUNCTION_PARSERS.items() if name != "DECODE"
+        }
+
+
+def read_statements(text: str) -> list[exp.Expr | None]:
+    """The statements of a text.
+
+    >>> [str(one) for one in read_statements("SELECT COUNT(*) FROM [day visits] WHERE `age` > 3")]
+    ['SELECT COUNT(*) FROM "day visits" WHERE "age" > 3']
+    """
+    try:
+        return list(sqlglot.parse(text, dialect=_Grammar))
+    except ParseError:
+        quoted = _BRACKETS.sub(lambda found: found[1] or f'"{found[2]}"', text)
+        if quoted == text:
+            raise
+        return list(sqlglot.parse(quoted, dialect=_Grammar))
+
+
+def read_one(text: str) -> exp.Expr:
+    """The one statement of a text that was written here."""
+    return sqlglot.parse_one(text, dialect=_Grammar)
+
+
 _LONGEST = 100_000
 _FIRST = {"SELECT", "WITH", "EXPLAIN"}
 _KNOWN = {
@@ -167,7 +256,7 @@ def read_tree(text: object) -> tuple[exp.Expr, int | None, bool]:
     explained = stripped[:8].upper() == "EXPLAIN "
     asked, most = _read_top(stripped[8:] if explained else stripped)
     try:
-        statements = sqlglot.parse(asked, dialect="duckdb")
+        statements = read_statements(asked)
     except (SqlglotError, RecursionError):
         if stripped.lstrip("( \n\t").split(maxsplit=1)[0].upper() not in _FIRST:
             raise InvalidParameter("tables.sql_not_select", parameter="sql") from None
@@ -175,30 +264,13 @@ def read_tree(text: object) -> tuple[exp.Expr, int | None, bool]:
     found = [respell(statement) for statement in statements if statement is not None]
     if len(found) != 1:
         raise Refused("tables.sql_one_statement")
-    for node in list(found[0].find_all(exp.Anonymous)):
-        if str(node.this).upper() == "VAR" and len(node.expressions) == 1:
-            node.replace(exp.Variance(this=node.expressions[0]))
-    for nested in list(found[0].find_all(exp.Subquery)):
-        _open_parentheses(nested)
     return found[0], most, explained
-
-
-def _open_parentheses(node: exp.Subquery) -> None:
-    """FROM (a JOIN b USING (k)) AS c is FROM (SELECT * FROM a JOIN b USING (k)) AS c."""
-    table = node.this
-    if isinstance(table, exp.Table) and table.args.get("joins"):
-        select = exp.Select(expressions=[exp.Star()])
-        joins = [join.pop() for join in table.args["joins"]]
-        table.set("joins", None)
-        select.set("from_", exp.From(this=table.copy()))
-        select.set("joins", joins)
-        node.set("this", select)
 
 
 def _read_top(text: str) -> tuple[str, int | None]:
     """The text without SELECT TOP n, as some databases write LIMIT n."""
-    found = re.match(r"(?i)(\s*SELECT\s+)TOP\s+(\d{1,9})\s+", text)
-    return (text, None) if found is None else (found[1] + text[found.end() :], int(found[2]))
+    found = re.match(r"(?i)(\s*SELECT\s+)TOP\s*(?:\s(\d{1,9})|\((\d{1,9})\))\s+", text)
+    return (text, None) if found is None else (found[1] + text[found.end() :], int(found[2] or found[3]))
 
 
 def check_select(node: object, *, results: bool = False) -> exp.Select:
@@ -228,7 +300,7 @@ def open_results(node: Any) -> Any:
     are windows in it. Whatever cannot be written so stays as it is.
 
     >>> sql = "SELECT d, n FROM (SELECT d, COUNT(*) AS n FROM visits GROUP BY d) AS x WHERE n > 5 ORDER BY n"
-    >>> open_results(sqlglot.parse_one(sql)).sql()
+    >>> open_results(read_tree(sql)[0]).sql("duckdb")
     'SELECT d AS d, COUNT(*) AS n FROM visits GROUP BY d HAVING COUNT(*) > 5 ORDER BY n'
     """
     found = _find_inner(node)

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.schema import Type
-from mosha.core.errors import InvalidParameter, MoshaError
+from mosha.core.errors import DataError, InvalidParameter, MoshaError, SourceUnavailable, WrongUnit
 from mosha.core.options import QuantileBars
 from mosha.tables.aggregates import Aggregate, count
 from mosha.tables.answer import Answer
@@ -240,13 +240,13 @@ def statement(
     try:
         select, explained = parse(sql, results=True)
         return read_statement(select, tables, ranges, keys, bars, explained=explained)
-    except Refused as refusal:
+    except (Refused, DataError, WrongUnit) as refusal:
         add_nearest(refusal, sql, tables, ranges, keys)
         raise
 
 
 def add_nearest(
-    refusal: Refused,
+    refusal: MoshaError,
     sql: str,
     tables: Mapping[str, object],
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -271,7 +271,8 @@ def add_nearest(
         return None
 
     persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
-    if instead := nearest(sql, attempt, next(iter(persons), None)):
+    of_sql = isinstance(refusal, Refused) or not (refusal.parameter or isinstance(refusal, SourceUnavailable))
+    if of_sql and (instead := nearest(sql, attempt, next(iter(persons), None))):
         refusal.nearest = instead
 
 

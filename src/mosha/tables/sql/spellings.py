@@ -1,11 +1,14 @@
-"""Other ways to write what this language knows, changed where a text is read: GROUP BY ALL, FETCH, names left out.
+"""Other ways to write what this language knows, changed where a text is read: GROUP BY ALL, FETCH, SEMI JOIN.
 
-What one engine or one program writes and another does not means the same here, as long as it has one meaning.
+What one engine or one program writes and another does not means the same here, as long as it has one meaning: DATEADD
+of SQL Server, DATE_ADD of MariaDB, SAFE_DIVIDE of BigQuery, APPROX_PERCENTILE of Trino. DAYOFWEEK counts from another
+day in every system, and stays what it is.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
@@ -31,8 +34,11 @@ def respell(tree: Any) -> Any:
             tree = changed if node is tree else tree
             node.replace(changed)
     for select in list(tree.find_all(exp.Select)):
+        _open_from(select)
+        _match_rows(select)
         _name_windows(select)
         _group_by_all(select)
+        _group_with(select)
         _limit_fetch(select)
     for union in list(tree.find_all(exp.Union)):
         _borrow_names(union)
@@ -42,6 +48,7 @@ def respell(tree: Any) -> Any:
             name = next(title for title in _list_titles(place) if title not in taken)
             taken.add(name)
             nested.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        _open_parentheses(nested)
     return tree
 
 
@@ -51,28 +58,127 @@ def _list_titles(place: int) -> Any:
 
 def _respell_value(node: exp.Expr) -> exp.Expr:
     """A function, or a condition, in the words of the white list."""
-    if isinstance(node, exp.Anonymous) and len(node.expressions) == 2:
+    if isinstance(node, exp.Anonymous) and 1 <= len(node.expressions) <= 3:
         return _respell_call(node, str(node.this).upper(), *node.expressions)
-    if isinstance(node, exp.DateAdd | exp.DateSub) and isinstance(node.expression, exp.Interval):
-        return _shift(exp.Add if isinstance(node, exp.DateAdd) else exp.Sub, node.this, node.expression)
     if isinstance(node, exp.In) and isinstance(node.this, exp.Tuple):
         return _split_tuples(node) or node
-    if isinstance(node, exp.EQ) and isinstance(node.expression, exp.Any):
-        listed = node.expression.this.unnest()
-        if isinstance(listed, exp.Array) and listed.expressions:
-            return exp.In(this=node.this.copy(), expressions=[item.copy() for item in listed.expressions])
+    if isinstance(node, exp.EQ | exp.NEQ) and isinstance(node.expression, exp.Any | exp.All):
+        return _read_any(node)
+    if isinstance(node, exp.Array) and not isinstance(node.parent, exp.Any) and len(node.expressions) == 1:
+        return _read_bracket(node)
+    if isinstance(node, exp.Binary) and isinstance(node.expression, exp.Interval):
+        return _compare_moments(node)
+    return _respell_function(node)
+
+
+def _read_any(node: exp.Expr) -> exp.Expr:
+    """The test x = ANY (...) is x IN (...), and x <> ALL (...) is x NOT IN (...)."""
+    if isinstance(node.expression, exp.All) != isinstance(node, exp.NEQ):
+        return node
+    listed = node.expression.this.unnest()
+    if isinstance(listed, exp.Select):
+        found = exp.In(this=node.this.copy(), query=exp.Subquery(this=listed.copy()))
+    elif isinstance(listed, exp.Array | exp.Tuple) and listed.expressions:
+        found = exp.In(this=node.this.copy(), expressions=[item.copy() for item in listed.expressions])
+    else:
+        return node
+    return exp.Not(this=found) if isinstance(node, exp.NEQ) else found
+
+
+Change = Callable[..., exp.Expr | None]
+_ISO = {"YYYY-MM-DD", "yyyy-MM-dd", "%Y-%m-%d", "%F"}
+
+
+def _respell_function(node: exp.Expr) -> exp.Expr:
+    """A function that the parser knows.
+
+    >>> import sqlglot
+    >>> _respell_function(sqlglot.parse_one("APPROX_QUANTILE(x, 0.5)", dialect="duckdb")).sql("duckdb")
+    'QUANTILE_CONT(x, 0.5)'
+    """
+    match node:
+        case exp.DateAdd() | exp.DateSub() if isinstance(node.expression, exp.Interval):
+            return _shift(exp.Add if isinstance(node, exp.DateAdd) else exp.Sub, node.this, node.expression)
+        case exp.StrToDate():
+            return _read_day(node.this, node.args.get("format")) or node
+        case exp.SafeDivide():
+            return exp.Paren(this=exp.Div(this=node.this.copy(), expression=node.expression.copy()))
+        case exp.ApproxDistinct() if not node.args.get("accuracy"):
+            return exp.Count(this=exp.Distinct(expressions=[node.this.copy()]), big_int=True)
+        case exp.ApproxQuantile() if not any(node.args.get(name) for name in ("accuracy", "weight", "error_tolerance")):
+            return _find_quantile(node.this, node.args["quantile"])
     return _read_format(node)
 
 
-def _respell_call(node: exp.Anonymous, name: str, first: exp.Expr, second: exp.Expr) -> exp.Expr:
-    """A function that the parser does not know, of two arguments."""
-    if name in {"DATE_PART", "DATEPART"} and isinstance(first, exp.Literal) and first.is_string:
-        return exp.Extract(this=exp.Var(this=str(first.this).upper()), expression=second.copy())
-    if name in {"DATE_ADD", "DATE_SUB"} and isinstance(second, exp.Interval):
-        return _shift(exp.Add if name == "DATE_ADD" else exp.Sub, first, second)
-    if name == "SUFFIX":
-        return exp.EndsWith(this=first.copy(), expression=second.copy())
-    return _read_format(node)
+def _respell_call(node: exp.Anonymous, name: str, *arguments: exp.Expr) -> exp.Expr:
+    """A function that the parser does not know.
+
+    >>> import sqlglot
+    >>> call = sqlglot.parse_one("DATEADD(month, 6, day)", dialect="duckdb")
+    >>> _respell_call(call, "DATEADD", *call.expressions).sql("duckdb")
+    "(day + INTERVAL '6' MONTH)"
+    """
+    change = _CALLS.get((name, len(arguments)))
+    found = None if change is None else change(*arguments)
+    return _read_format(node) if found is None else found
+
+
+def _compare_moments(node: exp.Binary) -> exp.Expr:
+    """The difference a - b > INTERVAL '7 days' is a > b + INTERVAL '7 days'."""
+    difference = node.this.unnest()
+    if not isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE) or not isinstance(difference, exp.Sub):
+        return node
+    later = exp.Paren(this=exp.Add(this=difference.expression.copy(), expression=node.expression.copy()))
+    return type(node)(this=difference.this.copy(), expression=later)
+
+
+def _shift(kind: type[exp.Binary], day: exp.Expr, interval: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=kind(this=day.copy(), expression=interval.copy()))
+
+
+def _find_quantile(value: exp.Expr, share: exp.Expr) -> exp.Expr:
+    """What an approximation approximates."""
+    return exp.PercentileCont(this=value.copy(), expression=share.copy())
+
+
+def _read_day(text: exp.Expr, pattern: exp.Expr | None) -> exp.Expr | None:
+    """TO_DATE(x, 'YYYY-MM-DD') is CAST(x AS DATE); other orders of its parts are not read."""
+    if isinstance(pattern, exp.Literal) and str(pattern.this) in _ISO:
+        return exp.Cast(this=text.copy(), to=exp.DataType.build("date"))
+    return None
+
+
+def _add(unit: exp.Expr, number: exp.Expr, day: exp.Expr) -> exp.Expr | None:
+    """DATEADD(month, -6, day)."""
+    sign, size = ("-", number.this) if isinstance(number, exp.Neg) else ("", number)
+    if not isinstance(size, exp.Literal) or not unit.name:
+        return None
+    interval = exp.Interval(this=exp.Literal.string(f"{sign}{size.this}"), unit=exp.Var(this=unit.name.upper()))
+    return _shift(exp.Add, day, interval)
+
+
+def _shift_call(kind: type[exp.Binary]) -> Change:
+    return lambda day, by: _shift(kind, day, by) if isinstance(by, exp.Interval) else None
+
+
+def _extract(unit: exp.Expr, day: exp.Expr) -> exp.Expr | None:
+    named = isinstance(unit, exp.Literal | exp.Column) and not unit.args.get("table")
+    return exp.Extract(this=exp.Var(this=unit.name.upper()), expression=day.copy()) if named else None
+
+
+_CALLS: Mapping[tuple[str, int], Change] = {
+    ("DATEADD", 3): _add,
+    ("VAR", 1): lambda value: exp.Variance(this=value.copy()),
+    **dict.fromkeys((("DATE_PART", 2), ("DATEPART", 2)), _extract),
+    ("DATE_ADD", 2): _shift_call(exp.Add),
+    ("DATE_SUB", 2): _shift_call(exp.Sub),
+    ("TO_DATE", 2): _read_day,
+    ("PARSE_DATE", 2): lambda pattern, text: _read_day(text, pattern),
+    ("ISNULL", 2): lambda value, other: exp.Coalesce(this=value.copy(), expressions=[other.copy()]),
+    ("SUFFIX", 2): lambda text, end: exp.EndsWith(this=text.copy(), expression=end.copy()),
+    ("REGEXP_CONTAINS", 2): lambda text, part: exp.RegexpLike(this=text.copy(), expression=part.copy()),
+    **dict.fromkeys((("APPROX_PERCENTILE", 2), ("PERCENTILE_APPROX", 2)), _find_quantile),
+}
 
 
 _OF_POSTGRESQL = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "DDD": "%j", "HH24": "%H", "MI": "%M"}
@@ -104,8 +210,11 @@ def _read_format(node: exp.Expr) -> exp.Expr:
     return exp.TimeToStr(this=day.copy(), format=exp.Literal.string("".join(found)))
 
 
-def _shift(kind: type[exp.Binary], day: exp.Expr, interval: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=kind(this=day.copy(), expression=interval.copy()))
+def _read_bracket(node: exp.Array) -> exp.Expr:
+    """[ward] is a column in brackets, as SQL Server writes it; a list stands after ANY alone."""
+    (inner,) = node.expressions
+    alone = isinstance(inner, exp.Column) and not isinstance(node.parent, exp.Paren | exp.Any)
+    return exp.column(inner.name, table=inner.table or None, quoted=True) if alone else node
 
 
 def _split_tuples(node: exp.In) -> exp.Expr | None:
@@ -152,6 +261,61 @@ def _group_by_all(select: exp.Select) -> None:
         if not any(is_aggregate(part) or isinstance(part, exp.Window) for part in item.walk()) and item.find(exp.Column)
     ]
     select.set("group", exp.Group(expressions=keys) if keys else None)
+
+
+def _group_with(select: exp.Select) -> None:
+    """GROUP BY a, b WITH ROLLUP is GROUP BY ROLLUP (a, b)."""
+    group = select.args.get("group")
+    for name, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
+        said = group.args.get(name) if group is not None else None
+        if group is not None and said and not any(part.expressions for part in said):
+            sets = kind(expressions=[key.copy() for key in group.expressions])
+            select.set("group", exp.Group(expressions=[sets]))
+
+
+def _open_from(select: exp.Select) -> None:
+    """FROM ((a JOIN b ON ...) JOIN c ON ...) without the parentheses, which change nothing there."""
+    start = select.args.get("from_")
+    while start is not None and isinstance(start.this, exp.Subquery) and not start.this.alias:
+        outer = start.this
+        inner = outer.this
+        if not isinstance(inner, exp.Table | exp.Subquery):
+            return
+        joins = [*(inner.args.get("joins") or []), *(outer.args.get("joins") or []), *(select.args.get("joins") or [])]
+        inner.set("joins", None)
+        start.set("this", inner)
+        select.set("joins", joins)
+
+
+def _match_rows(select: exp.Select) -> None:
+    """The join a SEMI JOIN b ON ... is a WHERE EXISTS (SELECT 1 FROM b WHERE ...), and ANTI JOIN is NOT EXISTS."""
+    start = select.args.get("from_")
+    left: list[exp.Join] = []
+    for join in select.args.get("joins") or []:
+        kind, names = str(join.args.get("kind") or "").upper(), join.args.get("using") or []
+        if start is None or kind not in {"SEMI", "ANTI"} or (left and names) or not (names or join.args.get("on")):
+            left.append(join)
+            continue
+        sides = join.this.alias_or_name, start.this.alias_or_name
+        pairs = [[exp.column(name.name, side) for side in sides] for name in names]
+        same = [exp.EQ(this=one, expression=other) for one, other in pairs]
+        inner = exp.select("1").from_(join.this.copy()).where(join.args.get("on") or exp.and_(*same))
+        there: exp.Expr = exp.Exists(this=inner)
+        select.where(there if kind == "SEMI" else exp.Not(this=there), copy=False)
+    if len(left) < len(select.args.get("joins") or []):
+        select.set("joins", left)
+
+
+def _open_parentheses(node: exp.Subquery) -> None:
+    """FROM (a JOIN b USING (k)) AS c is FROM (SELECT * FROM a JOIN b USING (k)) AS c."""
+    table = node.this
+    if isinstance(table, exp.Table) and table.args.get("joins"):
+        select = exp.Select(expressions=[exp.Star()])
+        joins = [join.pop() for join in table.args["joins"]]
+        table.set("joins", None)
+        select.set("from_", exp.From(this=table.copy()))
+        select.set("joins", joins)
+        node.set("this", select)
 
 
 def _limit_fetch(select: exp.Select) -> None:

@@ -40,7 +40,7 @@ _SWAPPED: dict[type[exp.Expression], type[exp.Expression]] = {
 
 @dataclass(frozen=True, eq=False)
 class _Inner:
-    """A subquery without the conditions that look outside, and these: equal pairs, and one other comparison."""
+    """A subquery without the conditions that look outside, and these: equal columns, and one other comparison."""
 
     rows: Scope
     pairs: tuple[tuple[exp.Expression, exp.Expression], ...]
@@ -117,7 +117,10 @@ def _read_inner(
 def _look_outside(
     node: exp.Expression, inside: list[Scope], outside: Scope
 ) -> tuple[type[exp.Expression], exp.Expression, exp.Expression] | None:
-    """(comparison, inner column, outer column) of a condition that names a column of the query around it."""
+    """(comparison, inner side, outer side) of a condition that names columns of the query around it.
+
+    Sides that must be equal are columns; other comparisons are of any two values, b.day > a.day + INTERVAL 7 DAY.
+    """
     foreign = [
         column
         for column in node.find_all(exp.Column)
@@ -125,10 +128,13 @@ def _look_outside(
     ]
     if not foreign or any(isinstance(part, exp.Select) for part in node.walk()):
         return None
-    if type(node) in _SWAPPED and isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column):
-        if foreign == [node.expression]:
+    sides = (node.this, node.expression) if type(node) in _SWAPPED else ()
+    outer = [[any(column is one for one in foreign) for column in side.find_all(exp.Column)] for side in sides]
+    plain = all(isinstance(side, exp.Column) for side in sides)
+    if outer and (plain or not isinstance(node, exp.EQ)):
+        if all(outer[1]) and outer[0] and not any(outer[0]):
             return type(node), node.this, node.expression
-        if foreign == [node.this]:
+        if all(outer[0]) and outer[1] and not any(outer[1]):
             return _SWAPPED[type(node)], node.expression, node.this
     raise Refused("tables.sql_subquery_compares", text=name_of(node), spent="nothing")
 
