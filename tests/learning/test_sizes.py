@@ -1,5 +1,6 @@
 """Two sizes of physical batches: a second one is taken only where rows are computed alike in both, bit by bit."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ import torch
 from torch import nn
 
 import mosha
+from mosha.learning.checking.probe import fit_memory
 from mosha.learning.checking.sizes import SmallerSize, find_smaller_size
 from mosha.learning.gradients.engine import Engine
+from mosha.learning.physical_batches import choose_smaller_size
 from mosha.learning.training import make_losses
 from tests.learning.test_any_model import Own
 from tests.learning.test_noise_and_sampling import MODELS, contribution, deep, pictures  # type: ignore[attr-defined]
@@ -114,3 +117,19 @@ def test_a_training_computes_batches_of_both_sizes_and_no_others(monkeypatch: py
         for _ in training:
             pass
     assert seen == {FEW, ROWS}  # 100 batches of about 16: one of each kind is missing with a chance below 1e-20
+
+
+def test_rows_that_are_large_pass_in_few_and_in_two_sizes() -> None:
+    """Of a row the backward pass keeps 4 MiB or a little more: seven of them fit into 32 MiB."""
+    long = torch.ones(1 << 17)
+    engine = Engine(layers(Own(lambda _self, x: (x[:, :, None] * long + x.sum().sqrt()).tanh().mean(2))))
+    try:
+        drawn = torch.rand(ROWS, 8).requires_grad_(), torch.zeros(ROWS, dtype=torch.long)
+        plan = fit_memory(PLAN, engine, LOSSES, lambda count: tuple(values[:count] for values in drawn))
+        assert plan.physical in (7, 8)
+        assert 6 <= plan.at_once <= plan.physical
+        assert choose_smaller_size(16, 8) == 4
+        said = replace(PLAN, physical=50)
+        assert fit_memory(said, engine, LOSSES, rows) == said
+    finally:
+        engine.detach()

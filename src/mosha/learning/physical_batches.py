@@ -19,7 +19,7 @@ MOST_ROWS = 320
 """Rows at once that are chosen for a model that is small enough: what rounding takes of the clip grows with their
 square, and is two percent here."""
 
-BEGINNING = 8  # rows that could pass in the time that a physical batch takes to begin: assumed
+FINEST = 8  # sizes are multiples of so many rows, and a physical batch takes as long to begin as they take: assumed
 DEVIATIONS = 6
 
 
@@ -34,10 +34,13 @@ def choose_size(batch: float, most: int, *, random: bool) -> int:
 
     >>> choose_size(32, 128, random=True), choose_size(256, 320, random=True), choose_size(256, 128, random=False)
     (40, 288, 128)
+    >>> choose_size(16, 7, random=True), choose_size(4, 7, random=True)  # a row takes long where few fit at once
+    (6, 3)
     """
     deviation = math.sqrt(batch) if random else 0.0
     largest = math.ceil(batch + DEVIATIONS * deviation)
-    sizes = {min(most, 8 * -(-size // 8)) for size in range(min(8, most), min(most, largest) + 8)}
+    step = _find_step(most)
+    sizes = {min(most, step * -(-size // step)) for size in range(min(step, most), min(most, largest) + step)}
 
     def cost(size: int) -> float:
         """The expected number of rows, and what beginning costs."""
@@ -45,9 +48,14 @@ def choose_size(batch: float, most: int, *, random: bool) -> int:
         for number in range(1, -(-largest // size)):
             more = 1 - NormalDist(batch, deviation).cdf(number * size + 0.5) if random else float(number * size < batch)
             pieces += more
-        return pieces * (size + BEGINNING)
+        return pieces * (size + step)
 
     return min(sorted(sizes, reverse=True), key=cost)
+
+
+def _find_step(size: int) -> int:
+    """Of what sizes are multiples: where few rows fit at once each of them takes long, and beginning takes as one."""
+    return FINEST if size >= 2 * FINEST else 1
 
 
 @cache
@@ -58,8 +66,8 @@ def choose_smaller_size(batch: float, full: int) -> int | None:
         batch: the batch size that was declared; sizes of batches vary as those of Poisson sampling do.
         full: the usual size of physical batches.
 
-    >>> choose_smaller_size(32, 40), choose_smaller_size(256, 288), choose_smaller_size(4, 8)
-    (32, 264, None)
+    >>> choose_smaller_size(32, 40), choose_smaller_size(256, 288), choose_smaller_size(16, 8)
+    (32, 264, 4)
     """
     drawn = NormalDist(batch, math.sqrt(batch))
     pieces = range(math.ceil((batch + DEVIATIONS * math.sqrt(batch)) / full) + 1)
@@ -68,4 +76,5 @@ def choose_smaller_size(batch: float, full: int) -> int | None:
         likely = sum(drawn.cdf(n * full + size + 0.5) - drawn.cdf(n * full + 0.5) for n in pieces)
         return likely * (full - size)
 
-    return max(range(8, full, 8), key=count_saved_rows, default=None)
+    step = _find_step(full)
+    return max(range(step, full, step), key=count_saved_rows, default=None)

@@ -30,7 +30,11 @@ __all__ = ["Losses", "Public", "check_buffers", "fit_memory", "probe"]
 APART = ("learning.first_axis", "learning.packed_sequences", "learning.state_trained", "learning.tokens_in_rows")
 """Errors of layers that see no rows one by one: what is around them may."""
 
-MEMORY = 1 << 30  # bytes that activations of a physical batch may take
+MEMORY = {"cpu": 32 << 20, "cuda": 1 << 30}
+"""Bytes that activations of a physical batch may take, by the kind of device: on a processor more makes nothing quicker,
+for gradients of all of them are kept until norms are known."""
+
+LEAST_ROWS = 4  # at once, also where rows are large
 DIFFERS = ("learning.losses_differ", "learning.gradients_differ")
 
 Public = Callable[[int], Flat]
@@ -166,8 +170,8 @@ def fit_memory(plan: Terms, engine: Engine, losses: Losses, public: Public) -> T
         return plan
     finally:
         kept.restore()
-    rows = max(16, min(MOST_ROWS, MEMORY * 4 // max(1, more - some)))
-    return replace(plan, physical=max(rows // 8 * 8, plan.rows_of_unit))
+    rows = max(LEAST_ROWS, min(MOST_ROWS, MEMORY[engine.device.type] * 4 // max(1, more - some)))
+    return replace(plan, physical=max(rows, plan.rows_of_unit))
 
 
 def _bytes_kept(engine: Engine, losses: Losses, batch: Flat) -> int:

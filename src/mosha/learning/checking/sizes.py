@@ -37,6 +37,11 @@ class Computation(NamedTuple):
     norms: Tensor
     sums: dict[str, Tensor]
 
+    def cut(self, share: float) -> Computation:
+        """What was noted of the first rows alone; the memory of the others is not held any more."""
+        first, norms = (values[: round(share * len(values))].clone() for values in self.noted), self.norms
+        return Computation(list(first), norms[: round(share * len(norms))], self.sums)
+
 
 @dataclass(frozen=True)
 class SmallerSize:
@@ -91,9 +96,9 @@ def _are_alike(engine: Engine, losses: Losses, public: Flat, few: Flat, each: in
     batch = next(find_bases(engine.model, losses, public, inputs))[0]  # tokens and labels differ, where they may
     rows, units = len(few[0]), len(few[0]) // each
     for unit in (0, units - 1):
-        all_rows = compute_one(engine, losses, batch, unit, each)
+        all_rows = compute_one(engine, losses, batch, unit, each).cut(rows / len(batch[0]))
         first_rows = compute_one(engine, losses, tuple(values[:rows] for values in batch), unit, each)
-        if not _is_beginning(first_rows, all_rows, rows / len(batch[0])):
+        if not _are_same(first_rows, all_rows):
             return False
     return True
 
@@ -113,12 +118,11 @@ def compute_one(engine: Engine, losses: Losses, batch: Flat, unit: int, each: in
     return Computation(noted, found.norms, found.sums)
 
 
-def _is_beginning(first: Computation, whole: Computation, share: float) -> bool:
-    """Whether this is what the first rows of the whole gave, and nothing is zero, where no difference could show."""
-    if len(first.noted) != len(whole.noted) or first.sums.keys() != whole.sums.keys():
+def _are_same(one: Computation, other: Computation) -> bool:
+    """Whether they are the same bit by bit, and nothing is zero, where no difference could show."""
+    if len(one.noted) != len(other.noted) or one.sums.keys() != other.sums.keys():
         return False
-    pairs = [*zip(first.noted, whole.noted, strict=True), (first.norms, whole.norms)]
-    return all(
-        len(some) == round(share * len(more)) and bool(some.any()) and torch.equal(some, more[: len(some)])
-        for some, more in pairs
-    ) and all(torch.equal(values, whole.sums[name]) for name, values in first.sums.items())
+    pairs = [*zip(one.noted, other.noted, strict=True), (one.norms, other.norms)]
+    return all(bool(some.any()) and torch.equal(some, others) for some, others in pairs) and all(
+        torch.equal(values, other.sums[name]) for name, values in one.sums.items()
+    )
