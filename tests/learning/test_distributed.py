@@ -48,6 +48,8 @@ moves = np.array(moves)
 print(json.dumps({"weights": model.weight.sum().item(), "deviation": (moves - moves.mean(axis=1, keepdims=True)).std(),
                   "mean": moves.sum(axis=1).mean() / np.sqrt(1000)}))
 distributed.destroy_process_group()
+sys.stdout.flush()
+os._exit(0)  # threads of gloo that still end on a busy machine abort an interpreter that goes down around them
 """
 
 
