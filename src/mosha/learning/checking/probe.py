@@ -31,8 +31,8 @@ APART = ("learning.first_axis", "learning.packed_sequences", "learning.state_tra
 """Errors of layers that see no rows one by one: what is around them may."""
 
 MEMORY = {"cpu": 32 << 20, "cuda": 1 << 30}
-"""Bytes that activations of a physical batch may take, by the kind of device: on a processor more makes nothing quicker,
-for gradients of all of them are kept until norms are known."""
+"""Bytes that activations of a physical batch may take, by the kind of device. On a CPU more makes nothing quicker, and
+gradients of all of them are kept until norms are known."""
 
 LEAST_ROWS = 4  # at once, also where rows are large
 DIFFERS = ("learning.losses_differ", "learning.gradients_differ")
