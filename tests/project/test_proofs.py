@@ -35,8 +35,9 @@ EVERY = {
     "streams/service": "service",
     "tables/parts": "counted_keys correlations keys spreads tail_counts",
     "mechanisms/plans": "buffered correlated",
-    "synth/measuring": "residuals selection",
-    "tables/mechanisms": "joint_noise quantile_width rank_choice",
+    "mechanisms/residuals": "residuals",
+    "synth/measuring": "selection",
+    "tables/mechanisms": "grouping_noise joint_noise quantile_width rank_choice",
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mosha.audit.own.synth import own_entries
-from mosha.synth.measuring import residuals
+from mosha.mechanisms.residuals import residuals
 from mosha.synth.measuring.selection import KeyNoise
 from tests.chance import look_for_fault
 

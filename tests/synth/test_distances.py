@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import mosha
+from mosha.mechanisms.residuals.residuals import ResidualNoise
 from mosha.noise import secure
 from mosha.synth.measuring import distances as measuring
 from mosha.synth.measuring.distances import distance_deviation, measure_distances
-from mosha.synth.measuring.residuals import ResidualNoise
 from mosha.synth.modelling.choosing import Distances, choose_pairs, complete_pairs, span_tree
 from mosha.synth.modelling.mixture import PairTarget, centre_table
 from tests.synth.test_residuals import is_spread_right

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mosha.mechanisms.residuals.axis import binary_axis, flat_axis, tree_of_groups
+from mosha.mechanisms.residuals.planning import Workload, best_shares, terms_of
+from mosha.mechanisms.residuals.residuals import ResidualNoise, cells_of, marginal_of, residual_of
 from mosha.noise import secure
-from mosha.synth.measuring.axis import binary_axis, flat_axis, tree_of_groups
-from mosha.synth.measuring.planning import Workload, best_shares, terms_of
-from mosha.synth.measuring.residuals import ResidualNoise, cells_of, marginal_of, residual_of
 
 AXES = {
     "flat": (flat_axis(2), flat_axis(3), flat_axis(4)),

@@ -10,8 +10,8 @@ import pytest
 import mosha
 from mosha import accounting
 from mosha.core.errors import InvalidParameter
+from mosha.mechanisms.residuals.residuals import ResidualNoise
 from mosha.noise import secure
-from mosha.synth.measuring.residuals import ResidualNoise
 from mosha.synth.measuring.selection import KeyNoise, _add
 from mosha.tables import Budget
 

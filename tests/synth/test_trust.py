@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import mosha
+from mosha.mechanisms.residuals.residuals import ResidualNoise
 from mosha.noise import SeededRandom, secure
-from mosha.synth.measuring.residuals import ResidualNoise
 from mosha.synth.modelling import stages
 from mosha.tables import Budget
 from tests.synth.test_synthesis import WORDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -27,6 +27,8 @@ from mosha.tables import Question as TableQuestion
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.rounding import round_together
 from mosha.tables.questions.look import look
+from mosha.tables.questions.release_plan import ReleasePlan
+from mosha.tables.sql.group_keys import forecast_sums
 from mosha.tables.sql.query import Statement
 
 __all__ = [
@@ -168,12 +170,19 @@ class TablePart(Part):
     def width(self, budget: Budget) -> float:
         plan = self.question.plan_release(budget)
         try:
-            bars = plan.errors(plan.assume(Guess(self.wish.rows, None, {})), self.wish.confidence)
+            bars = self._forecast_bars(plan)
         except InvalidParameter as error:
             if self.wish.within is None and error.code in BOUGHT_LATER:  # its bar is known when it is answered
                 return math.inf
             raise
         return max((float(np.max(bar)) for bar in bars.values() if len(bar)), default=math.inf)
+
+    def _forecast_bars(self, plan: ReleasePlan) -> Mapping[str, Any]:
+        """The bars to be expected of the groups; of all sums of them, where several groupings are asked for."""
+        assumed = plan.assume(Guess(self.wish.rows, None, {}))
+        if self.statement is None or not self.statement.sets:
+            return plan.errors(assumed, self.wish.confidence)
+        return forecast_sums(plan, assumed, self.statement.sets, self.question, self.wish.confidence)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +228,7 @@ class MarginsPart(Part):
 
     Guarantee:
         One release of residuals; every number is a linear function of them, so sums agree with their parts, and their
-        error bars are exact (`synth/measuring/residuals.md`).
+        error bars are exact (`mechanisms/residuals/residuals.md`).
     """
 
     question: MarginalsQuestion

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from mosha.core.names.lazy import loaded_when_used
 
 if TYPE_CHECKING:
+    from mosha.mechanisms.residuals.planning import cube as cube
+    from mosha.mechanisms.residuals.planning import rollup as rollup
     from mosha.synth.comparing import Comparison as Comparison
     from mosha.synth.comparing import compare as compare
     from mosha.synth.linked import LinkedTables as LinkedTables
     from mosha.synth.linking import LinkedQuestion as LinkedQuestion
     from mosha.synth.margins import Estimate as Estimate
     from mosha.synth.margins import Marginals as Marginals
-    from mosha.synth.measuring.planning import cube as cube
-    from mosha.synth.measuring.planning import rollup as rollup
     from mosha.synth.report import Report as Report
     from mosha.synth.synthesis import SynthesisQuestion as SynthesisQuestion
     from mosha.synth.synthesis import ask_synthesis as ask_synthesis
@@ -38,8 +38,8 @@ _NAMES = {
     "ask_marginals": "workload",
     "ask_synthesis": "synthesis",
     "compare": "comparing",
-    "cube": "measuring.planning",
-    "rollup": "measuring.planning",
+    "cube": ".mechanisms.residuals.planning",
+    "rollup": ".mechanisms.residuals.planning",
 }
 __all__ = [
     "Comparison",

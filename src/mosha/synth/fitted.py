@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mosha.connect.language.expression import Expression
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
+from mosha.mechanisms.residuals.residuals import Measured
 from mosha.synth.measuring.columns import CodedColumn
-from mosha.synth.measuring.residuals import Measured
 from mosha.synth.modelling.design import Design
 from mosha.synth.modelling.model import Model
 

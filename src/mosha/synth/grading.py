@@ -8,9 +8,9 @@ import numpy as np
 
 from mosha.core.number import strict_probability
 from mosha.mechanisms.error_bars import gaussian_width
+from mosha.mechanisms.residuals.axis import Reals
+from mosha.mechanisms.residuals.residuals import Measured
 from mosha.synth.margins import Estimate
-from mosha.synth.measuring.axis import Reals
-from mosha.synth.measuring.residuals import Measured
 from mosha.synth.modelling.design import Design
 
 __all__ = ["certified_count"]

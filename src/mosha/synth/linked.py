@@ -17,9 +17,9 @@ from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
+from mosha.mechanisms.residuals.axis import Reals
 from mosha.synth.conditions import decode_cells, derive_columns, find_broken_rows
 from mosha.synth.margins import Estimate
-from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import CodedColumn, Wholes
 from mosha.synth.modelling.drawing import draw_column, draw_components
 from mosha.synth.modelling.model import seed_of

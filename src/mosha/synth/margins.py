@@ -20,9 +20,9 @@ from mosha.core.options import EstimateGrade
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
-from mosha.synth.measuring.axis import Reals
+from mosha.mechanisms.residuals.axis import Reals
+from mosha.mechanisms.residuals.residuals import Measured
 from mosha.synth.measuring.columns import CodedColumn, NarrowedColumn
-from mosha.synth.measuring.residuals import Measured
 from mosha.synth.modelling.oneways import nearest_counts
 
 __all__ = ["Estimate", "Marginals", "narrow_column", "selection_of", "takes_whole_cells"]

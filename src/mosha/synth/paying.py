@@ -26,10 +26,10 @@ from mosha.core.release import Release
 from mosha.core.showing import Card
 from mosha.core.unit import Unit
 from mosha.mechanisms.gaussian import gaussian_multiplier
+from mosha.mechanisms.residuals.residuals import ResidualNoise
 from mosha.noise import LARGEST_SCALE
 from mosha.synth.measuring.columns import CodedColumn
 from mosha.synth.measuring.distances import distance_deviation
-from mosha.synth.measuring.residuals import ResidualNoise
 from mosha.synth.measuring.selection import KeyNoise
 from mosha.synth.modelling.design import STAGES
 from mosha.tables import Budget

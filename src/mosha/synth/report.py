@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mosha.core.language import Language, say
+from mosha.mechanisms.residuals.axis import Reals
 from mosha.synth.fitted import Fitted
-from mosha.synth.measuring.axis import Reals
 
 __all__ = ["Report", "describe_method", "make_report"]
 

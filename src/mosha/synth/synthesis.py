@@ -24,9 +24,10 @@ from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
+from mosha.mechanisms.residuals.axis import Reals
+from mosha.mechanisms.residuals.residuals import Measured, Term, cells_of
 from mosha.synth.conditions import check_conditions
 from mosha.synth.linking import LinkedQuestion, join_questions
-from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys
 from mosha.synth.measuring.counting import (
     ROWS_PER_PERSON,
@@ -37,7 +38,6 @@ from mosha.synth.measuring.counting import (
     grain_of,
     reach_of,
 )
-from mosha.synth.measuring.residuals import Measured, Term, cells_of
 from mosha.synth.measuring.selection import MOST_SHOWN, FoundColumn, fill_columns, find_keys, key_question
 from mosha.synth.modelling.design import MOST_GROUPS, Choice, design_oneways, design_pairs
 from mosha.synth.modelling.model import fit_model

@@ -17,13 +17,13 @@ from mosha.core.language import phrase, say
 from mosha.core.names.extras import load_guest
 from mosha.core.number import positive_integer
 from mosha.core.showing import Card, Shown
+from mosha.mechanisms.residuals.axis import Reals
 from mosha.noise import secure
 from mosha.synth.computing import arrow_table
 from mosha.synth.conditions import decode_cells, derive_columns, find_broken_rows
 from mosha.synth.fitted import Fitted
 from mosha.synth.grading import certified_count
 from mosha.synth.margins import Estimate, narrow_column, selection_of, takes_whole_cells
-from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import Wholes
 from mosha.synth.modelling.balancing import balance_rows
 from mosha.synth.modelling.drawing import draw_cells

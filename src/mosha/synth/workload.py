@@ -23,12 +23,12 @@ from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width
+from mosha.mechanisms.residuals.axis import Axis, Reals
+from mosha.mechanisms.residuals.planning import Workload, best_shares
+from mosha.mechanisms.residuals.residuals import Measured, ResidualNoise, Term, cells_of, pack, unpack
 from mosha.synth.margins import Marginals
-from mosha.synth.measuring.axis import Axis, Reals
 from mosha.synth.measuring.columns import Between, Bins, CodedColumn, Hierarchy, Keys, coded_column
 from mosha.synth.measuring.counting import Counted, count_cells, grain_of, reach_of
-from mosha.synth.measuring.planning import Workload, best_shares
-from mosha.synth.measuring.residuals import Measured, ResidualNoise, Term, cells_of, pack, unpack
 from mosha.synth.measuring.selection import found_column
 from mosha.synth.paying import Ask, epsilon_for, fit_resolution, make_question_card
 from mosha.tables import Budget, Table

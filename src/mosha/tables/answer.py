@@ -38,8 +38,8 @@ class Answer(Shown):
     gives their bars at a confidence, `whole` names those that are counts, `in_rows` those whose bars are in rows,
     `notes` say what to know, `receipt` what was paid; `public` answers cost nothing.
 
-    `kept` are the places of the rows that are shown, in order (None: all); `all_digits`, `rounded` and `estimated` are
-    described where they stand.
+    `kept` are the places of the rows that are shown, in order (None: all); `all_digits`, `rounded`, `estimated` and
+    `groupings` are described where they stand.
 
     Guarantee:
         Everything here is post-processing of what was paid for.
@@ -70,6 +70,9 @@ class Answer(Shown):
     estimated: tuple[str, ...] = ()
     """The aggregates whose bars hold, beside the noise, an estimate of what a bound cuts that was bought. No confidence
     can be stated for that part: one person may have any number of rows."""
+    groupings: Callable[[tuple[int, ...], float], Mapping[str, Any]] | None = field(default=None, repr=False)
+    """Where the noise was planned for groupings: the bars of sums over the keys that one leaves out, by the places of
+    those that it keeps. Elsewhere bars of sums follow from those of the groups."""
     public: bool = False
     """Whether nothing is noisy, because all that was read is public."""
 

@@ -35,7 +35,7 @@ from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.parts.shown_groups import MOST_KEYS
 from mosha.tables.questions.explaining import explain_release
 from mosha.tables.questions.look import EARLIER, describe_look, is_known, look, notice_data, remember, take_answer
-from mosha.tables.questions.reader import ProtectedTable, Tables, read_question
+from mosha.tables.questions.reader import ProtectedTable, Tables, read_question, read_sets
 from mosha.tables.questions.release_plan import Released, ReleasePlan, check_parts, plan_parts, plan_release
 from mosha.tables.questions.writer import write_question
 from mosha.tables.showing import make_question_card
@@ -49,7 +49,8 @@ class Question(Shown):
     """What is asked of each group of a protected table. Nothing is read before `release`.
 
     Made by the verbs of a table: `relation` (the plan), `unit`, `account`, `keys` and `only` (public groups), `listed`,
-    `aggregates`, their `weights` in the budget, `best` (only the largest groups). Methods take a `budget` as `epsilon`
+    `aggregates`, their `weights` in the budget, `best` (only the largest groups), `sets` of keys by which the groups
+    will be added up. Methods take a `budget` as `epsilon`
     (with `delta`) or `rho`, the `confidence` of error bars, and public guesses: `rows`, `at_most`, `between`.
 
     Guarantee:
@@ -73,6 +74,8 @@ class Question(Shown):
     aggregates: Mapping[str, Aggregate]
     weights: Mapping[str, float] = field(default_factory=dict)
     best: int | None = None
+    sets: tuple[tuple[str, ...], ...] = ()
+    """The groupings that will be made of the groups, each by the keys that it keeps: noise is planned for them."""
 
     def __post_init__(self) -> None:
         if not self.aggregates:
@@ -89,6 +92,8 @@ class Question(Shown):
             raise InvalidParameter("tables.weight_of_nothing", aggregate=unknown[0])
         if self.best is not None and not self._asks_for_top:
             raise InvalidParameter("tables.top_counts", parameter="top", spent="nothing")
+        if unknown := [name for kept in self.sets for name in kept if name not in dict(self.keys)]:
+            raise InvalidParameter("tables.sets_of_keys", name=unknown[0], spent="nothing")
         self._check_keys()
         check_parts(self.frame, self.aggregates)
 
@@ -105,7 +110,9 @@ class Question(Shown):
         most = MOST_KEYS if self.private_keys else len(self.only or ((),))
         if self.best is not None and self.only is not None:
             most = min(most, self.best)
-        return Frame(self.relation, self.unit, self.keys, self.only, most, self.listed)
+        places = {name: place for place, (name, _) in enumerate(self.keys)}
+        sets = tuple(tuple(sorted(places[name] for name in kept)) for kept in self.sets)
+        return Frame(self.relation, self.unit, self.keys, self.only, most, self.listed, sets)
 
     @property
     def private_keys(self) -> bool:
@@ -139,7 +146,8 @@ class Question(Shown):
         """What tells this question from others that cost the same: its plan, its groups and what is asked of them."""
         weights = tuple(sorted(self.weights.items()))
         aggregates = tuple(self.aggregates.items())
-        some = (self.listed,) if self.listed else ()
+        some: tuple[object, ...] = (self.listed,) if self.listed else ()
+        some += (("sets", self.sets),) if self.sets else ()
         return fingerprint_plan(self.relation, self.unit, self.keys, self.only, aggregates, weights, self.best, *some)
 
     def to_dict(self, *, tables: Mapping[str, ProtectedTable[Question] | Relation] | None = None) -> dict[str, Any]:
@@ -159,7 +167,7 @@ class Question(Shown):
         """
         return write_question(
             self.relation, by=dict(self.keys), only=self.only, listed=self.listed, aggregates=self.aggregates,
-            weights=self.weights, top=self.best, tables=tables,
+            weights=self.weights, top=self.best, tables=tables, sets=self.sets,
         )  # fmt: skip
 
     @staticmethod
@@ -171,7 +179,8 @@ class Question(Shown):
                 bring their unit, their account and their declaration with them.
             data: plain data, as JSON holds it; whatever is wrong with it is refused by a typed error.
         """
-        return read_question(tables, data)
+        data, sets = read_sets(data)
+        return replace(read_question(tables, data), sets=sets)
 
     def __repr__(self) -> str:
         """Public words alone."""
@@ -295,13 +304,19 @@ class Question(Shown):
             receipt: for its payment.
             earlier: whether it was answered before, under the same key.
         """
+        finest = plan.show_grouping(tuple(range(len(self.keys))))
+
+        def bars(kept: tuple[int, ...], level: float) -> Mapping[str, Any]:
+            return plan.show_grouping(kept).errors(value, level)
+
         answer = Answer(
             keys=tuple(name for name, _ in self.keys),
             rows=plan.rows(value),
             columns=plan.answers(value),
             receipt=receipt,
             notes=tuple(plan.notes(value) + ([make_note(EARLIER)] if earlier else [])),
-            errors=lambda level: plan.errors(value, level),
+            errors=lambda level: finest.errors(value, level),
+            groupings=bars if plan.is_for_groupings else None,
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
             whole=tuple(n for n, a in self.aggregates.items() if type(a) in {Count, CountPersons, Distinct}),
             estimated=plan.estimated,
@@ -318,7 +333,7 @@ class Question(Shown):
         if any(isinstance(source, LocalSource) and source.takes_utf8 for source in self.relation.sources):
             bars = answer.errors(0.999)
             numbers = [(answer.columns[name], bars[name]) for name in answer.whole]
-            if numbers and all(np.all(np.abs(found) <= bar) for found, bar in numbers):
+            if numbers and all(np.all((np.abs(found) <= bar) & np.isfinite(bar)) for found, bar in numbers):
                 yield make_note("tables.note_nothing_read")
 
     def plan(

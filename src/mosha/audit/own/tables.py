@@ -141,6 +141,11 @@ def _counts_by_mixed_keys(table: Table) -> Question:
     return table.group_by("g", high=col("x") > 2, keys={"high": [True, False]}).count()
 
 
+def _groupings(table: Table) -> Question:
+    keys = {"g": KEYS, "high": [True, False]}
+    return replace(table.group_by("g", high=col("x") > 2, keys=keys).count(), sets=(("g",), ("high",), ()))
+
+
 def _sql(text: str) -> Callable[[Table], Question]:
     return lambda table: statement(text, {"visits": table}).question
 
@@ -171,6 +176,7 @@ def own_entries() -> list[Entry]:
             lambda t: t.group_by("g", keys=KEYS).aggregate(n=count(), m=mean("x", between=BETWEEN)),
             TWO, NORMAL, added,
         ),
+        _entry("groupings", _groupings, TWO, NORMAL, added),
         _entry("persons", lambda t: t.group_by("g", keys=KEYS).persons(), TWO, PURE, added),
         _entry("median", lambda t: t.aggregate(m=median("x", between=BETWEEN)), TWO, PURE, added),
         _entry("median, replaced", lambda t: t.median("x", between=BETWEEN), REPLACED, PURE, replaced),

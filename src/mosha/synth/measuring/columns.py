@@ -17,7 +17,7 @@ from mosha.connect.language.cases import Case, when
 from mosha.connect.language.expression import Expression, col, lit, null
 from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.core.errors import InvalidParameter, Unbounded
-from mosha.synth.measuring.axis import Axis, binary_axis, flat_axis, tree_of_groups
+from mosha.mechanisms.residuals.axis import Axis, binary_axis, flat_axis, tree_of_groups
 
 __all__ = [
     "MOST_CELLS",

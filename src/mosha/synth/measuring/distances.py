@@ -14,10 +14,10 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.exact.grid import LARGEST_STEPS, add_noise
+from mosha.mechanisms.residuals.axis import Reals
+from mosha.mechanisms.residuals.residuals import Counts, ResidualNoise
 from mosha.noise import discrete_gaussian
-from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.counting import Wholes
-from mosha.synth.measuring.residuals import Counts, ResidualNoise
 
 __all__ = ["distance_deviation", "measure_distances"]
 

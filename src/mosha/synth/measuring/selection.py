@@ -25,11 +25,11 @@ from mosha.core.events import Failure
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.grid import LARGEST_STEPS, add_noise
+from mosha.mechanisms.residuals.axis import Reals
+from mosha.mechanisms.residuals.residuals import ResidualNoise
 from mosha.noise import discrete_gaussian
-from mosha.synth.measuring.axis import Reals
 from mosha.synth.measuring.columns import CodedColumn, Wholes, coded_keys
 from mosha.synth.measuring.counting import reach_of
-from mosha.synth.measuring.residuals import ResidualNoise
 from mosha.tables.parts.part import Frame
 from mosha.tables.parts.shown_groups import ShownGroups
 

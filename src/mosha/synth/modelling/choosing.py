@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.synth.measuring.axis import Reals
+from mosha.mechanisms.residuals.axis import Reals
 from mosha.synth.modelling.mixture import PairTarget, centre_table, shrink_towards_independence
 
 __all__ = ["Distances", "Pair", "choose_pairs", "complete_pairs", "explained_distance", "span_tree"]

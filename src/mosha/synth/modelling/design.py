@@ -14,9 +14,9 @@ from typing import Literal, cast
 
 import numpy as np
 
-from mosha.synth.measuring.axis import Axis, Reals, flat_axis
+from mosha.mechanisms.residuals.axis import Axis, Reals, flat_axis
+from mosha.mechanisms.residuals.residuals import Measured, Term
 from mosha.synth.measuring.columns import CodedColumn, Wholes
-from mosha.synth.measuring.residuals import Measured, Term
 from mosha.synth.modelling.choosing import DENSE, Distances, Pair, choose_pairs, explained_distance, span_tree
 from mosha.synth.modelling.mixture import PairTarget, shrink_towards_independence
 from mosha.synth.modelling.oneways import clean_counts, group_cells

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mosha.synth.measuring.axis import Reals
+from mosha.mechanisms.residuals.axis import Reals
 from mosha.synth.measuring.columns import Wholes
 from mosha.synth.modelling.model import Model
 

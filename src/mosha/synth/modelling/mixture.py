@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.synth.measuring.axis import Reals
+from mosha.mechanisms.residuals.axis import Reals
 
 __all__ = [
     "Mixture",

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.synth.measuring.axis import Reals
+from mosha.mechanisms.residuals.axis import Reals
+from mosha.mechanisms.residuals.residuals import Measured
 from mosha.synth.measuring.columns import CodedColumn, Wholes
-from mosha.synth.measuring.residuals import Measured
 from mosha.synth.modelling.choosing import complete_pairs
 from mosha.synth.modelling.design import Design, clean_oneways, pair_targets
 from mosha.synth.modelling.mixture import (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.synth.measuring.axis import Reals
+from mosha.mechanisms.residuals.axis import Reals
 from mosha.synth.measuring.columns import Wholes
 
 __all__ = ["clean_counts", "group_cells", "nearest_counts"]

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from mosha.mechanisms.residuals.residuals import Term
 from mosha.synth.measuring.columns import CodedColumn
-from mosha.synth.measuring.residuals import Term
 from mosha.synth.modelling.design import Design, Method, axes_of
 
 __all__ = ["describe_design", "read_design"]

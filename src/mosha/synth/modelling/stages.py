@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from mosha.core.randomness import Rng
-from mosha.synth.measuring.axis import Axis, Reals
+from mosha.mechanisms.residuals.axis import Axis, Reals
+from mosha.mechanisms.residuals.residuals import Counts, Measured, ResidualNoise, pack, unpack
 from mosha.synth.measuring.columns import CodedColumn, Wholes
 from mosha.synth.measuring.counting import Counted, PairCounts
 from mosha.synth.measuring.distances import distance_deviation, measure_distances
-from mosha.synth.measuring.residuals import Counts, Measured, ResidualNoise, pack, unpack
 from mosha.synth.modelling.choosing import Distances
 from mosha.synth.modelling.design import (
     STAGES,

@@ -59,6 +59,7 @@ class Frame:
 
     `only` lists the groups that are shown, public ones or those that were selected; without keys there is one group
     that holds everything. `listed` has the public values of some keys, where those of the others come from the data.
+    `sets` are the groupings that are made of the groups, each by the places of the keys that it keeps.
     """
 
     relation: Relation
@@ -67,6 +68,7 @@ class Frame:
     only: Rows | None = None
     most_groups: int = 1
     listed: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()
 
     @property
     def groups(self) -> int:

@@ -158,7 +158,7 @@ class Sums:
 
     @property
     def order(self) -> int:
-        return 1 if isinstance(self.noise, BoxNoise) else 2
+        return 2 if isinstance(self.noise, GaussianNoise) else 1
 
     def limits_at(self, norm: Norm | None) -> Limits:
         """What bounds a unit; where counts show groups, a unit must be in few of them (`counted_keys.md`)."""

@@ -8,7 +8,7 @@
      "group_by": ["ward", {"name": "year", "of": expression}],
      "keys": [["cardiology", 2024], ["surgery", 2024]],
      "aggregates": [{"name": "stay", "kind": "mean", "column": "days", "between": [0, 30]}],
-     "weights": {"stay": 2.0}, "top": 3}
+     "weights": {"stay": 2.0}, "top": 3, "sets": [["ward"], []]}
 
 Expressions are written as `mosha.connect.language.plain_data` says. A column is its name, or an expression. `between`
 and `keys` may be left out if the table's declaration has them; "between": "automatic" and "keys": "from_data" are paid
@@ -35,7 +35,7 @@ from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounded_number import AUTOMATIC
 from mosha.tables.parts.key_values import from_plain
 
-__all__ = ["ALONE", "FROM_DATA", "VERSION", "ProtectedTable", "Tables", "read_question"]
+__all__ = ["ALONE", "FROM_DATA", "VERSION", "ProtectedTable", "Tables", "read_question", "read_sets"]
 
 VERSION = 1
 ALONE = "table"
@@ -114,6 +114,18 @@ def read_question(tables: Tables[Asked_co], data: object) -> Asked_co:
         if not isinstance(table, ProtectedTable | Relation):
             raise InvalidParameter("tables.not_a_table", parameter="tables", spent="nothing", table=str(name))
     return _QuestionReader(known).question(data)
+
+
+def read_sets(data: object) -> tuple[object, tuple[tuple[str, ...], ...]]:
+    """The groupings that plain data ask for, and the rest of the data."""
+    if not isinstance(data, Mapping) or "sets" not in data:
+        return data, ()
+    reader, rest = Reader(), {name: value for name, value in data.items() if name != "sets"}
+    sets = tuple(
+        tuple(reader.text(name, "sets") for name in reader.items(kept, "sets"))
+        for kept in reader.items(data["sets"], "sets")
+    )
+    return rest, sets
 
 
 class _AggregateReader(Reader):

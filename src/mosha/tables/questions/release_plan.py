@@ -17,8 +17,10 @@ from mosha.connect.plan.relation import rebase
 from mosha.connect.plan.source import Source
 from mosha.core.budget import Budget
 from mosha.core.event import NOTHING
+from mosha.core.language import make_note
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
+from mosha.tables.mechanisms.grouping_noise import Grouping
 from mosha.tables.mechanisms.joint_noise import FEW_GROUPS, BoxNoise, GaussianNoise
 from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
@@ -32,6 +34,7 @@ from mosha.tables.parts.part import Frame, Noisy, Part, Rows, Selection, noise_m
 from mosha.tables.parts.quantiles import Quantile, QuantilesPart
 from mosha.tables.parts.sums import Sums, find_limits, is_shared, share_for_noise, values_of
 from mosha.tables.parts.top import TopSelection
+from mosha.tables.questions.groupings import choose_noise, is_planned, show_grouping
 
 __all__ = [
     "ReleasePlan",
@@ -159,6 +162,7 @@ class ReleasePlan:
     def notes(self, value: Released) -> list[str]:
         """What a reader of the answer should know."""
         notes = [note for part, noisy in zip(self.parts, value["parts"], strict=False) for note in part.notes(noisy)]
+        notes += [make_note("tables.note_groupings")] if self.is_for_groupings else []
         return notes + ([self.selection.note()] if self.selection else [])
 
     def rows(self, value: Released) -> Rows:
@@ -187,6 +191,15 @@ class ReleasePlan:
         if self.frame.only is None:
             return self
         return replace(self, frame=replace(self.frame, only=self.frame.only[: FEW_GROUPS + 1]))
+
+    def show_grouping(self, kept: Grouping) -> ReleasePlan:
+        """The same plan, whose error bars are those of the grouping that keeps these keys; infinite if nobody asked."""
+        return replace(self, parts=[show_grouping(part, kept) for part in self.parts])
+
+    @property
+    def is_for_groupings(self) -> bool:
+        """Whether its noise is planned for several groupings together."""
+        return any(map(is_planned, self.parts))
 
     def explain(self) -> str:
         """The bounded SQL of each part, with its price."""
@@ -253,6 +266,8 @@ def plan_parts(
             share = _share([name], aggregates, weights)
             parts.append(DistinctPart.plan(frame, name, aggregate, budget, share))
     quantiles = [(group, _share(group, aggregates, weights)) for group in _split_quantiles(aggregates)]
+    if frame.sets and not quantiles and len(parts) == 1 and isinstance(only := parts[0], Sums):
+        return [choose_noise(frame, only, budget)]
     return parts + [QuantilesPart.plan(frame, group, budget, share) for group, share in quantiles]
 
 

@@ -30,6 +30,7 @@ def write_question(
     weights: Mapping[str, float],
     top: int | None,
     tables: Mapping[str, ProtectedTable[object] | Relation] | None,
+    sets: Sequence[Sequence[str]] = (),
 ) -> dict[str, Plain]:
     """The plain data that `read_question` reads as the same question."""
     data: dict[str, Plain] = {
@@ -46,6 +47,8 @@ def write_question(
         data["weights"] = dict(sorted(weights.items()))
     if top is not None:
         data["top"] = top
+    if sets:
+        data["sets"] = [list(kept) for kept in sets]
     return data
 
 

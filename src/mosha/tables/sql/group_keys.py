@@ -4,7 +4,8 @@ GROUP BY ROLLUP, CUBE and GROUPING SETS: the finest groups are asked once, the o
 
 Guarantee:
     Sums of released counts and sums are post-processing: free, and consistent with one another to the last digit.
-    A sum of m cells misses its bar with probability at most b = 1 - confidence; no bar depends on the noise.
+    Where the noise is planned for the sets (`grouping_noise.md`), the variance of every sum is known, and its bar.
+    Elsewhere a sum of m cells misses its bar with probability at most b = 1 - confidence; no bar depends on the noise.
     (1) Each cell misses its own bar at level 1 - b/m with probability b/m; if none does, the sum is within their sum.
     (2) The noise of cells is independent and symmetric. With probability 1 - b/2 all |noise| are within Q, their bar at
         level 1 - b/2m. Given that, |noise| is at most as large as min(|noise|, Q) without it, whose law the bars at
@@ -19,7 +20,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sqlglot import exp
@@ -39,6 +40,10 @@ from mosha.tables.sql.scalar import Refused, constant, name_of, scalar
 from mosha.tables.sql.scope import Scope
 from mosha.tables.table import FROM_DATA, is_from_data
 
+if TYPE_CHECKING:
+    from mosha.core.release import Receipt
+    from mosha.tables.questions.release_plan import Released, ReleasePlan
+
 __all__ = [
     "MOST_SETS",
     "add_up",
@@ -48,6 +53,7 @@ __all__ = [
     "check_shared",
     "divide_means",
     "find_public",
+    "forecast_sums",
     "list_columns",
     "list_distinct",
     "read_keys",
@@ -209,16 +215,18 @@ def _list_keys(node: exp.Expr) -> list[exp.Expr]:
     return _list_keys(node.this) if isinstance(node, exp.Paren) else [node]
 
 
-def check_sets(question: Question, sets: Sets, names: Mapping[str, str]) -> Sets:
-    """The sets by the names of their keys; refused where groups cannot be added up, or only some would be shown."""
+def check_sets(question: Question, sets: Sets, names: Mapping[str, str]) -> tuple[Question, Sets]:
+    """The question about sets, and these by their keys; refused where groups cannot be added up or some are hidden."""
     if not sets:
-        return ()
+        return question, ()
     for name, aggregate in question.aggregates.items():
         if not isinstance(aggregate, Count | Sum):
             raise Refused("tables.sql_sets_add_up", text=name, spent="nothing")
     if question.only is None or question.private_keys:
         raise Refused("tables.sql_sets_of_listed", spent="nothing")
-    return tuple(frozenset(names[text] for text in kept) for kept in sets)
+    found = tuple(frozenset(names[text] for text in kept) for kept in sets)
+    order = tuple(tuple(name for name, _ in question.keys if name in kept) for kept in found)
+    return replace(question, sets=order), found
 
 
 def divide_means(select: exp.Select) -> None:
@@ -251,6 +259,7 @@ def add_up(raw: Answer, sets: Sets, question: Question, marks: Mapping[str, Sequ
     """
     rows: list[tuple[Any, ...]] = []
     cells: list[list[int]] = []
+    owners: list[tuple[int, ...]] = []
     told: dict[str, list[int]] = {name: [] for name in marks}
     for shown in sets:
         members: dict[tuple[Any, ...], list[int]] = {}
@@ -259,13 +268,19 @@ def add_up(raw: Answer, sets: Sets, question: Question, marks: Mapping[str, Sequ
             members.setdefault(key, []).append(place)
         rows += members
         cells += members.values()
+        owners += [tuple(place for place, name in enumerate(raw.keys) if name in shown)] * len(members)
         for name, asked in marks.items():
             told[name] += [sum(2**i for i, key in enumerate(reversed(asked)) if key not in shown)] * len(members)
     unit = question.unit
     noise_alone = not isinstance(unit, Person) or unit.at_most is not None
 
     def errors(level: float) -> dict[str, Any]:
-        bars = _add_bars(raw, cells, level, noise_alone) if cells else dict.fromkeys(raw.columns, ())
+        bars: Mapping[str, Sequence[float]] = dict.fromkeys(raw.columns, ())
+        if raw.groupings is not None:
+            own = {kept: raw.groupings(kept, level) for kept in dict.fromkeys(owners)}
+            bars = {name: [float(np.asarray(own[kept][name])[0]) for kept in owners] for name in raw.columns}
+        elif cells:
+            bars = _add_bars(raw, cells, level, noise_alone)
         return {name: np.array(bar, np.float64) for name, bar in bars.items()} | {
             name: np.zeros(len(cells)) for name in told
         }
@@ -275,6 +290,20 @@ def add_up(raw: Answer, sets: Sets, question: Question, marks: Mapping[str, Sequ
         for name, column in raw.columns.items()
     } | {name: np.array(bits) for name, bits in told.items()}
     return replace(raw, rows=tuple(rows), columns=columns, errors=errors)
+
+
+def forecast_sums(
+    plan: ReleasePlan, assumed: Released, sets: Sets, question: Question, level: float
+) -> Mapping[str, Any]:
+    """The bars that sums of groups will have; the widest one alone where noise is planned for them."""
+    if plan.is_for_groupings:
+        return plan.errors(assumed, level)
+    names = tuple(name for name, _ in question.keys)
+    finest = Answer(
+        keys=names, rows=plan.rows(assumed), columns=plan.answers(assumed), receipt=cast("Receipt", None),
+        errors=lambda level: plan.errors(assumed, level),
+    )  # fmt: skip
+    return add_up(finest, sets, question, {}).errors(level)
 
 
 def _add_bars(

@@ -341,10 +341,10 @@ def read_statement(
     late = [part.this for part in (having, qualify) if part] + [node for node, *_ in ordered]
     for node in late:
         check(node, aliases)
-    question = grouped.aggregate(**named)
+    question, shown = check_sets(grouped.aggregate(**named), sets, called)
     check_statement = Statement(
         question=question,
-        sets=check_sets(question, sets, called),
+        sets=shown,
         marks=marks,
         keys={text: name for name, (text, _) in groups.items()},
         names=names,

@@ -22,9 +22,9 @@ from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.randomness import Rng
 from mosha.exact.grid import add_noise, clamp_steps
+from mosha.mechanisms.residuals.axis import Axis, Reals
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 from mosha.noise.parameters import enlarge_scale
-from mosha.synth.measuring.axis import Axis, Reals
 
 __all__ = ["Measured", "ResidualNoise", "Term", "cells_of", "marginal_of", "pack", "residual_of", "unpack"]
 

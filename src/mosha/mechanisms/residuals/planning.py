@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.synth.measuring.axis import Axis, Reals
-from mosha.synth.measuring.residuals import Term
+from mosha.mechanisms.residuals.axis import Axis, Reals
+from mosha.mechanisms.residuals.residuals import Term
 
 __all__ = ["Workload", "best_shares", "cube", "rollup", "terms_of"]
 
