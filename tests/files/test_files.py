@@ -124,6 +124,21 @@ def test_a_failed_write_leaves_what_stood_there_and_nothing_beside(tmp_path: Pat
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
+def test_a_file_is_its_owners_alone_unless_it_is_shared(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    before = os.umask(0o022)
+    try:
+        replace_file(path, [b"shared"], shared=True)
+        with path.open("rb") as file:
+            assert is_open_to_others(file.fileno()) is (os.name != "nt")
+        replace_file(path, [b"own"])
+        with path.open("rb") as file:
+            assert not is_open_to_others(file.fileno())
+    finally:
+        os.umask(before)
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_file_is_created_once_for_its_owner_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,8 +14,10 @@ __all__ = ["create_file", "is_open_to_others", "replace_file", "sync_folder"]
 Buffer = bytes | bytearray | memoryview
 
 
-def replace_file(path: Path, parts: Iterable[Buffer]) -> None:
-    """Write the parts beside the file, flush them, and put them in its place, readable by the owner alone.
+def replace_file(path: Path, parts: Iterable[Buffer], *, shared: bool = False) -> None:
+    """Write the parts beside the file, flush them, and put them in its place.
+
+    Readable by the owner alone, or where it is `shared` by whoever may read what the owner makes.
 
     Guarantee:
         After a crash the old file is there or the new one. Two processes that write at once do not mix: each writes a
@@ -24,7 +26,7 @@ def replace_file(path: Path, parts: Iterable[Buffer]) -> None:
     Raises:
         OSError: where it cannot be written; what stood there stays.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, name = _begin(path, 0o666 if shared else 0o600)
     try:
         _write(handle, parts)
         Path(name).replace(path)
@@ -36,7 +38,7 @@ def replace_file(path: Path, parts: Iterable[Buffer]) -> None:
 
 def create_file(path: Path, parts: Iterable[Buffer]) -> bool:
     """The same for a file that must never be replaced: False, and nothing written, where there is one already."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, name = _begin(path, 0o600)
     try:
         _write(handle, parts)
         try:
@@ -70,6 +72,12 @@ def sync_folder(folder: Path) -> None:
 def is_open_to_others(handle: int) -> bool:
     """Whether somebody besides the owner may read or write the file; unknown, and so False, on Windows."""
     return os.name != "nt" and bool(stat.S_IMODE(os.fstat(handle).st_mode) & 0o077)
+
+
+def _begin(path: Path, mode: int) -> tuple[int, str]:
+    """A new file beside this one, under a name that nobody else has."""
+    name = str(path.with_name(f".{path.name}.{secrets.token_hex(8)}.part"))
+    return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode), name
 
 
 def _write(handle: int, parts: Iterable[Buffer]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from mosha.core.errors import DataError, StateRefused
 from mosha.core.language import describe_system_error
+from mosha.files.atomic import replace_file
 from mosha.files.locks import FileLock
 
 __all__ = ["hold", "read", "write"]
@@ -27,15 +27,12 @@ def read(path: Path) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """All of it or nothing: what stood there stays until the new file is complete."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if path.exists() and not path.is_file():  # a pipe or a device
             path.write_bytes(data)
-            return
-        new.write_bytes(data)
-        new.replace(path)
+        else:
+            replace_file(path, [data], shared=True)
     except OSError as error:
-        new.unlink(missing_ok=True)
         raise DataError("cli.not_written", path=str(path), reason=describe_system_error(error)) from None
 
 

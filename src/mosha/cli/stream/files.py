@@ -13,6 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from mosha.core.errors import DataError, InvalidParameter, StateRefused
+from mosha.files.atomic import replace_file
 
 __all__ = ["ClockFile", "check_file", "checked_time", "feed", "header_of", "rows_of", "stamp"]
 
@@ -46,9 +47,7 @@ class ClockFile:
     def save(self, shown: int | None = None) -> None:
         self.shown = self.shown if shown is None else shown
         text = json.dumps({"start": self.start, "shown": self.shown, "live": self.live})
-        fresh = self._place.with_name(self._place.name + ".new")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(self._place)
+        replace_file(self._place, [text.encode()], shared=True)
 
 
 def stamp(seconds: float) -> str:
