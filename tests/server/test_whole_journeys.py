@@ -169,6 +169,10 @@ def test_a_year_ends_its_block_is_followed_by_another_and_the_dataset_is_closed(
     page.follow("form[action$='/thaw'] button")
     enter(page, "wang")
     page.open(f"/datasets/{name}")
+    for field in ("data_curators", "registry_authors", "description", "intended_use", "data_product_region"):
+        page.fill(f"#{field}", "Shanghai")  # what the public registry asks for
+    page.choose("#data_product_sector", "Healthcare")
+    page.follow("form[action$='/registry'] button")
     page.fill("#reason-retire", "the study is over")
     page.follow("form[action$='/retire'] button")
     enter(page, "li")
