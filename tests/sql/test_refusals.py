@@ -143,6 +143,7 @@ NEAREST = {
     "SELECT MODE(ward) FROM visits": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 1",
     "SELECT COUNT(*) FROM public.visits": "SELECT COUNT(*) FROM visits",
     "SELECT COUNT(*) FROM visit": "SELECT COUNT(*) FROM visits",
+    "SELECT COUNT(*) FROM visits WHERE day - DATE '2026-01-01' > INTERVAL '1 month'": "SELECT COUNT(*) FROM visits",
     "SELECT wards, COUNT(*) FROM visits GROUP BY wards": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
     "SELECT COUNT(*) FROM visits WHERE ward = 3 AND age > 5": "SELECT COUNT(*) FROM visits WHERE age > 5",
     "SELECT AVG(CLAMP(day - day, 0, 9)), AVG(CAST(day AS TIMESTAMP) - day) FROM visits": (

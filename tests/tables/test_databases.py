@@ -282,8 +282,19 @@ def test_each_kind_of_person_has_an_account_and_their_rows_do_not_meet(shop: Any
     database = mosha.protect_database(shop, schema=schema, account=accounts)
     database.query("SELECT COUNT(*) AS n FROM orders", epsilon=1)
     assert (accounts["customer"].spent, accounts["buyer"].spent) == (0, pytest.approx(1))  # type: ignore[comparison-overlap]
-    with pytest.raises(errors.WrongUnit):
+    with pytest.raises(errors.WrongUnit) as refusal:
         database.query("SELECT COUNT(*) FROM orders o JOIN customer c ON c.id = o.customer_id", epsilon=1)
+    assert refusal.value.nearest == "SELECT COUNT(*) FROM orders AS o"
+    both = [
+        "COUNT(*) FROM orders UNION ALL SELECT COUNT(*) FROM customer",
+        "COUNT(*) / (SELECT COUNT(*) FROM orders) FROM customer",
+    ]
+    for place, sql in enumerate(both, start=1):  # each part is paid by those whose rows it reads
+        database.query(f"SELECT {sql}", epsilon=1)
+        assert (accounts["customer"].spent, accounts["buyer"].spent) == (
+            pytest.approx(place / 2),
+            pytest.approx(1 + place / 2),
+        )  # type: ignore[comparison-overlap]
     with pytest.raises(errors.InvalidParameter, match="account of its own"):
         mosha.protect_database(shop, schema=schema, account=accounts["buyer"])
 
@@ -368,6 +379,21 @@ def test_a_duckdb_file_is_drafted_from_its_catalogue(tmp_path: Path) -> None:
         mosha.tables.draft_database(place, person="id")
     with pytest.raises(errors.DataError, match="not a DuckDB database"):
         mosha.tables.draft_database(str(tmp_path / "none.duckdb"), person="customer.id")
+
+
+def test_a_folder_is_drafted_from_its_files(shop: Any, tmp_path: Path) -> None:
+    import yaml
+
+    for name, table in shop.items():
+        pyarrow.parquet.write_table(table, tmp_path / f"{name}.parquet")
+    pyarrow.csv.write_csv(shop["country"], tmp_path / "place.csv")
+    draft = yaml.safe_load(mosha.tables.draft_database(str(tmp_path), person="customer.id"))
+    assert {name: table["rows_of"] for name, table in draft["tables"].items()} == {
+        "country": "?", "customer": "customer", "line": "?", "orders": "?", "place": "?",
+    }  # fmt: skip
+    assert draft["tables"]["orders"]["columns"]["day"] == {"type": "date"}
+    with pytest.raises(errors.InvalidParameter, match=r"table\.column"):
+        mosha.tables.draft_database(str(tmp_path), person="client.id")
 
 
 def test_a_postgresql_database_is_drafted_from_its_catalogue(postgres_server: Any) -> None:

@@ -27,7 +27,7 @@ from mosha.tables.links import Links, PublicTable, find_schema
 from mosha.tables.sql.asking import explain, query
 from mosha.tables.table import Table
 
-__all__ = ["Database", "protect_database"]
+__all__ = ["Database", "list_files", "open_table", "protect_database"]
 
 FILES = (".parquet", ".csv", ".tsv", ".csv.gz", ".csv.zst")
 
@@ -209,11 +209,11 @@ def _open_declared(place: object, name: str, said: DatabaseDeclaration, engine: 
         if key.table == name
         for column in key.key
     ]
-    return apply_types(_open(place, name, engine), said.tables[name].columns.types).identify({*own, *taken})
+    return apply_types(open_table(place, name, engine), said.tables[name].columns.types).identify({*own, *taken})
 
 
-def _open(place: Any, name: str, engine: Engine | None) -> Source:
-    """One table of the database."""
+def open_table(place: Any, name: str, engine: Engine | None = None) -> Source:
+    """The table `name` of a `place`, in its `engine`, as `protect_database` takes them."""
     if isinstance(place, Mapping):
         if name not in place:
             raise DataError("tables.database_absent", table=name, spent="nothing")
@@ -224,7 +224,17 @@ def _open(place: Any, name: str, engine: Engine | None) -> Source:
     if "://" in text or FilePath(text).suffix.lower() in DATABASES:
         return source(text, table=name, engine=engine)
     folder = FilePath(text)
-    files = [folder / f"{name}{ending}" for ending in FILES if (folder / f"{name}{ending}").is_file()]
+    files = list_files(folder).get(name, [])
     if len(files) != 1 and not (folder / name).is_dir():
         raise DataError("tables.database_absent", table=name, spent="nothing")
     return source(files[0] if files else folder / name, engine=engine)
+
+
+def list_files(folder: FilePath) -> dict[str, list[FilePath]]:
+    """The files of a `folder` that are tables, by the names of the tables."""
+    found: dict[str, list[FilePath]] = {}
+    for file in sorted(folder.iterdir()) if folder.is_dir() else []:
+        ending = next((ending for ending in FILES if file.name.endswith(ending)), None)
+        if ending is not None and file.is_file():
+            found.setdefault(file.name.removesuffix(ending), []).append(file)
+    return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from mosha.connect.engines.catalogue import TableKeys, read_catalogue
-from mosha.connect.engines.opening import source
 from mosha.core.errors import InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
+from mosha.tables.databases.database import list_files, open_table
 
 __all__ = ["draft_database"]
 
@@ -18,10 +19,11 @@ def draft_database(place: str, *, person: str) -> str:
     """The beginning of a declaration, in YAML, from the catalogue of a DuckDB file or a server's database.
 
     A table from which foreign keys lead to the person is drafted as theirs. Of the others nobody can tell from a
-    catalogue whether they are public: they are drafted with a question mark, and refused until somebody decides.
+    catalogue whether they are public: they are drafted with a question mark, and refused until somebody decides. A
+    folder of files has no catalogue: its tables are drafted with the types that the files say, and without keys.
 
     Args:
-        place: a DuckDB file, a PostgreSQL or a MariaDB URL.
+        place: a DuckDB file, a PostgreSQL or a MariaDB URL, a folder of CSV and Parquet files.
         person: the key that identifies a person, such as "customer.id".
 
     >>> import pathlib, tempfile
@@ -32,13 +34,15 @@ def draft_database(place: str, *, person: str) -> str:
     >>> "customer" in draft_database(place, person="customer.id")
     True
     """
-    catalogue = read_catalogue(place)
+    files = list_files(Path(place))
+    catalogue = dict.fromkeys(files, TableKeys()) if files else read_catalogue(place)
     table, _, column = person.rpartition(".")
-    if table not in catalogue or column not in source(place, table=table).schema:
+    if table not in catalogue or column not in open_table(place, table).schema:
         raise InvalidParameter("tables.draft_person", parameter="person", tables=sorted(catalogue), spent="nothing")
     kind = table.rpartition(".")[2]
     reached = _find_reached(catalogue, table)
     lines = ["# What follows is public: check every line. between and keys come from what a column means.", "persons:"]
+    lines[1:1] = ["# Files have no keys: say them, such as foreign_keys: {customer_id: customer.id}."] if files else []
     lines += [
         f"  {_quote(kind)}: {{key: {_quote(person)}}}  # add at_most: how many rows one person counts for",
         "tables:",
@@ -57,7 +61,7 @@ def draft_database(place: str, *, person: str) -> str:
                 refers = f"{target}.{', '.join(key)}"
                 lines.append(f"      {_quote(', '.join(columns))}: {_quote(refers)}")
         lines.append("    columns:")
-        lines += [f"      {_quote(c)}: {{type: {t}}}" for c, t in source(place, table=name).schema.items()]
+        lines += [f"      {_quote(c)}: {{type: {t}}}" for c, t in open_table(place, name).schema.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -125,8 +125,10 @@ def _respell_call(node: exp.Anonymous, name: str, *arguments: exp.Expr) -> exp.E
 
 def _compare_moments(node: exp.Binary) -> exp.Expr:
     """The difference a - b > INTERVAL '7 days' is a > b + INTERVAL '7 days'."""
-    difference = node.this.unnest()
+    difference, unit = node.this.unnest(), node.expression.args.get("unit")
     if not isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE) or not isinstance(difference, exp.Sub):
+        return node
+    if unit is None or unit.name.upper() not in {"DAY", "DAYS", "WEEK", "WEEKS"}:  # a month has as many days as it has
         return node
     later = exp.Paren(this=exp.Add(this=difference.expression.copy(), expression=node.expression.copy()))
     return type(node)(this=difference.this.copy(), expression=later)
