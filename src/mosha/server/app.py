@@ -131,7 +131,7 @@ def _plain_routes(service: Service) -> list[Route]:
     def look() -> dict[str, bool]:
         parts = {"store": False, "ledger": False, "workers": service.ready}
         try:
-            parts["store"] = service.database.row("SELECT 1 AS one") is not None
+            parts["store"] = service.database.row("SELECT 1 AS one") is not None and service.database.lasting
             parts["ledger"] = service.ledger.head.sequence > 0
         except Exception:
             service.log.exception("not ready")

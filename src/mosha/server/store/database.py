@@ -46,6 +46,7 @@ class Database(ABC):
     """A place where the server keeps what it knows."""
 
     shared = False  # whether other server processes work on it too
+    lasting = True  # whether what is committed from now on is on disk
 
     @abstractmethod
     def _lend(self, *, writing: bool) -> Any: ...
@@ -109,7 +110,8 @@ class _Flush:
     Guarantee:
         SQLite's `synchronous = FULL` is `NORMAL` and a flush of the log after each commit, while nobody else may write.
         Here the flush comes after the turn is given on. Whoever waits in `reach` returns when a flush is over that
-        began after their commit, and so holds it.
+        began after their commit, and so holds it. Where the disk once failed to take the log, nobody is told any more
+        that something is on it: a system tells of pages that it lost only once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,17 +119,21 @@ class _Flush:
         self._turn = threading.Lock()
         self._flushed = 0
         self.commits = 0  # counted by whoever has the turn to write
+        self.failed = False
 
     def reach(self, commit: int) -> None:
         with self._turn:
             if self._flushed >= commit:
                 return
             begun = self.commits
-            try:
-                with self._path.open("r+b") as log:
-                    os.fsync(log.fileno())
-            except OSError:
-                raise StoreUnavailable("server.store_unavailable") from None
+            if not self.failed:
+                try:
+                    with self._path.open("r+b") as log:
+                        os.fsync(log.fileno())
+                except OSError:
+                    self.failed = True
+            if self.failed:
+                raise StoreUnavailable("server.store_unavailable")
             self._flushed = begun
 
 
@@ -141,6 +147,10 @@ class SQLiteDatabase(Database):
         self._writer = self._connect()
         self._flush = self._share_flushes()
         path.chmod(0o600)
+
+    @property
+    def lasting(self) -> bool:  # type: ignore[override]
+        return self._flush is None or not self._flush.failed
 
     def _share_flushes(self) -> _Flush | None:
         """What puts commits onto the disk in place of SQLite; None where there is no log, and SQLite does it itself."""
