@@ -64,7 +64,12 @@ def serve(url: Any, folder: Any) -> Any:
         if steps != [200, 201, 200, 201]:
             return {"steps": steps, "said": [found.text, made.text, signed.text, granted.text]}
         asked = place.answer("li", "SELECT COUNT(*) AS n FROM spark", key="one", epsilon=40.0, dataset="spark")
-        return {"columns": found.json(), "absent": absent.json()["code"], "answer": asked}
+        codes = {}
+        for table in ("default.VISITS_of_spark", "spark_catalog.default.visits_of_spark", "seen", "other_visits"):
+            again = dataset | {"name": "again", "source": source | {"table": table}}
+            reply = place.call("wang", "POST", "/datasets", again | {"declaration": {"unit": unit, "columns": columns}})
+            codes[table] = reply.json().get("code", reply.status_code)
+        return {"columns": found.json(), "absent": absent.json()["code"], "answer": asked, "again": codes}
 
 
 def main(folder: Any) -> None:
@@ -73,6 +78,8 @@ def main(folder: Any) -> None:
     session = begin(folder)
     frame = session.read.parquet(str(folder / "visits.parquet"))
     frame.write.saveAsTable("visits_of_spark")
+    frame.write.saveAsTable("other_visits")
+    session.sql("CREATE VIEW seen AS SELECT * FROM visits_of_spark")
     url = f"sc://{session.client._builder.endpoint}"
     typed = protect(url, table="visits_of_spark", unit=mosha.Row(), schema={"columns": {"days": "real"}}).count()
     told = {"by address": typed.measurement(Budget(epsilon=50)).step(None, None, None, mosha.noise.secure())[0]}

@@ -230,6 +230,10 @@ def test_a_table_of_mariadb_is_registered_signed_granted_and_asked_behind_the_se
         for again in ({"table": f"{place.database}.stays"}, {"url": "env:STAYS_AGAIN"}):
             twice = house.call("wang", "POST", "/datasets", said | {"name": "twice", "source": source | again})
             assert (twice.status_code, twice.json()["code"]) == (409, "server.registered_before"), again
+        run(place, "CREATE OR REPLACE VIEW seen AS SELECT * FROM stays", "CREATE OR REPLACE TABLE more LIKE stays")
+        for table, code in (("seen", "server.may_be_registered"), ("more", "")):
+            reply = house.call("wang", "POST", "/datasets", said | {"name": table, "source": source | {"table": table}})
+            assert reply.json().get("code", "") == code, reply.text
         grant = {"principal": "li", "epsilon": 90.0, "delta": 1e-7, "expires": "2099-01-01"}
         assert house.call("wang", "POST", "/datasets/stays/grants", grant).status_code == 201
         sql = "SELECT ward, COUNT(*) AS n, MEDIAN(nights) AS nights FROM stays GROUP BY ward"

@@ -43,8 +43,14 @@ def test_a_table_is_opened_by_the_address_of_its_server_and_its_name(told: Any) 
 
 def test_a_table_of_spark_is_registered_and_asked_behind_the_server(told: Any) -> None:
     """The noise has scale 30/40: it strays by 60 with a chance of e^-80."""
-    assert told["served"].keys() == {"columns", "absent", "answer"}, told["served"]
+    assert told["served"].keys() == {"columns", "absent", "answer", "again"}, told["served"]
     assert told["served"]["answer"]["state"] == "answered", told["served"]
     assert abs(told["served"]["answer"]["answer"]["rows"][0][0] - 900) < 60
     assert {"who", "ward", "days"} <= set(str(told["served"]["columns"]).replace("'", " ").split())
     assert told["served"]["absent"] == "server.source_unreadable"
+
+
+def test_a_table_of_spark_is_where_its_files_are_whatever_it_is_called(told: Any) -> None:
+    """A view has no such place: nobody can tell what it reads."""
+    taken, unsure = "server.registered_before", "server.may_be_registered"
+    assert list(told["served"]["again"].values()) == [taken, taken, unsure, 201]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sqlglot import exp
@@ -115,6 +115,10 @@ class Server(Engine):
     @abstractmethod
     def __init__(self, url: str) -> None:
         """Nothing is opened until something is asked."""
+
+    @abstractmethod
+    def read_catalogue(self, *statements: str) -> list[list[Any]]:
+        """What the server's catalogue answers: no row of a table is read."""
 
     @classmethod
     def at(cls, url: str) -> Self:

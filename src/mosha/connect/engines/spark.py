@@ -122,6 +122,13 @@ class Spark(Engine):
         found = self._run_silently(lambda: self.frame(self._session.table(name)), rows=False)
         return replace(found, named=name)
 
+    def find_location(self, name: str) -> str | None:
+        """Where the files of a table of the catalogue lie; None for a view."""
+        quoted = ".".join(f"`{part}`" for part in name.replace("`", "").split("."))
+        ask = f"DESCRIBE TABLE EXTENDED {quoted}"
+        rows = self._run_silently(lambda: self._session.sql(ask).collect(), rows=False)
+        return next((str(row[1]) for row in reversed(rows) if row[0] == "Location" and row[1]), None)
+
     def frame(self, frame: Any) -> SparkTable:
         """The frame as a view whose columns are numbered: Spark would read `${...}` in their names, and fold case."""
         columns = [(field.name, field.dataType) for field in frame.schema.fields]

@@ -34,11 +34,13 @@ class Weakness:
     delta: float = 0.0
     size: int = 0
     detail: str = ""
+    other: str = ""
 
     def render(self, lang: Language | None = None) -> str:
         """The sentence, in the language `lang` (None: the chosen one)."""
         numbers: dict[str, object] = {"epsilon": self.epsilon, "delta": self.delta, "size": self.size}
-        numbers |= {"most": LARGE_EPSILON, "detail": self.detail, "expected": self.size * self.delta}
+        numbers |= {"most": LARGE_EPSILON, "detail": self.detail, "other": self.other}
+        numbers["expected"] = self.size * self.delta
         if self.delta:
             numbers["one_in"] = 1 / self.delta
         if self.size:

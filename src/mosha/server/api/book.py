@@ -8,12 +8,14 @@ from typing import Any
 
 from mosha.core.errors import UnknownAccount
 from mosha.ledger.publishing.statement import Statement
+from mosha.ledger.terms.weakness import Weakness
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.registry import as_file, complete_entry, draw_entry
 from mosha.server.api.schemas import integer, one_of, record, text
 from mosha.server.api.shapes import NEWEST
 from mosha.server.asking.answers import notes_in
 from mosha.server.asking.requests import find_request
+from mosha.server.catalogue.datasets import list_promises_beside
 from mosha.server.catalogue.publications import (
     decide_publication,
     describe_publication,
@@ -77,11 +79,17 @@ def _account_thing(call: Call) -> Thing:
     return Thing(dataset["name"] if dataset else None)
 
 
-def _head_for(call: Call, statement: Statement) -> Statement:
-    """The same statement with the head that this reader may see: it is not another way to watch every row."""
-    if may(call.principal, "ledger.read", Thing()):
-        return statement
-    return replace(statement, head=call.service.public.find_head())
+def _draw_up(call: Call, account: str) -> Statement:
+    """A statement with the head that this reader may see: it is not another way to watch every row.
+
+    It says of which promises the store knows that are about the same rows: the ledger cannot know.
+    """
+    statement, database = call.service.ledger.statement(account), call.service.database
+    row = database.row("SELECT name FROM datasets WHERE account = ?", account.partition("/")[0])
+    beside = [] if row is None else list_promises_beside(database, row["name"])
+    said = tuple(Weakness("registered-again", other=other, detail=reason) for other, reason in beside)
+    head = statement.head if may(call.principal, "ledger.read", Thing()) else call.service.public.find_head()
+    return replace(statement, weaknesses=statement.weaknesses + said, head=head)
 
 
 STATEMENT_POLICY = (
@@ -95,7 +103,7 @@ def read_statement(call: Call) -> Reply:
     if name is None:
         raise NotFound("server.not_found")
     try:
-        statement = _head_for(call, call.service.ledger.statement(name))
+        statement = _draw_up(call, name)
     except UnknownAccount:
         raise NotFound("server.not_found") from None
     form = call.query.get("format", "json")

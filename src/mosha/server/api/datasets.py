@@ -97,7 +97,7 @@ def _look(call: Call, said: Any, kind: str = "table") -> tuple[dict[str, Any], d
     if found["outcome"] != "looked":
         detail = str(found.get("error", {}).get("message", "")) if found["outcome"] == "refused" else ""
         raise BadRequest("server.source_unreadable", parameter="source", detail=detail)
-    return source | ({"identity": found["identity"]} if found.get("identity") else {}), found["columns"]
+    return source | {part: found[part] for part in ("identity", "origin") if found.get(part)}, found["columns"]
 
 
 def look_at_source(call: Call) -> Reply:
@@ -107,8 +107,8 @@ def look_at_source(call: Call) -> Reply:
 
 def create_dataset(call: Call) -> Reply:
     service, said = call.service, dict(call.body)
-    if said.get("again") and not call.principal.has("reviewer", None):
-        raise BadRequest("server.field_unknown", parameter="again")
+    if said.get("again") and not (service.settings.two_signatures or call.principal.has("reviewer", None)):
+        raise BadRequest("server.field_unknown", parameter="again")  # else a reviewer reads and signs it
     said.setdefault("timing", service.settings.timing)
     said.setdefault("deadline", service.settings.deadline)
     source, columns = _look(call, said["source"], said.get("kind", "table"))

@@ -24,7 +24,7 @@ PROMISE = {"disjoint_blocks": boolean(), "size": integer(least=1), "failures": i
 POPULATION = record(
     {"name": text(100, pattern=r"^[^/\u0000-\u001f\u007f]+$")}, {**LIMITS, **PROMISE, "words": text(500)}
 )
-PATHS = ("path", "vertices", "identity")
+PATHS = ("path", "vertices", "identity", "origin")
 """Parts of a source that stay inside."""
 SOURCE = record(
     {},

@@ -15,7 +15,7 @@ from mosha.core.unit import Unit
 from mosha.ledger import Ledger, LedgerAccount
 from mosha.server.catalogue.declarations import check_declaration, describe_declaration, sha256_of, unit_of
 from mosha.server.catalogue.graphs import check_graph, is_graph
-from mosha.server.catalogue.sources import hash_source, is_same_file
+from mosha.server.catalogue.sources import hash_source, shares_rows
 from mosha.server.clock import as_text, now
 from mosha.server.errors import BadRequest, Conflict, NotFound
 from mosha.server.store.database import Database, Row, Transaction
@@ -31,6 +31,7 @@ __all__ = [
     "find_changeable",
     "find_dataset",
     "list_datasets",
+    "list_promises_beside",
     "page_datasets",
     "propose_dataset",
 ]
@@ -58,28 +59,34 @@ def propose_dataset(
     with database.transaction() as transaction:
         if transaction.row("SELECT 1 AS found FROM datasets WHERE name = ?", name):
             raise Conflict("server.exists", parameter="name", name=name)
-        if not said.get("again") and (same := _find_same(transaction, source)) is not None:
-            raise Conflict("server.registered_before", parameter="source", name=same)
+        same, certain = _find_same(transaction, source)
+        if same is not None and not said.get("again"):
+            code = "server.registered_before" if certain else "server.may_be_registered"
+            raise Conflict(code, parameter="source", name=same)
+        again = None if same is None else said["again"]
+        promise |= {} if same is None else {"beside": same}
         transaction.run(
             "INSERT INTO datasets (name, kind, title, population, source, source_hash, account, promise, timing,"
             " deadline, version, state, curator, again, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0,"
             " 'proposed', ?, ?, ?)",
             *(name, kind, said.get("title") or name, population and population["name"], json.dumps(dict(source))),
             *(hash_source(source), name, json.dumps(promise), said["timing"], said["deadline"], author),
-            *(said.get("again"), now()),
+            *(again, now()),
         )
         _add(transaction, name, 1, kept, author)
     return str(name)
 
 
-def _find_same(transaction: Transaction, source: Mapping[str, Any]) -> str | None:
-    """The name of a dataset that reads the same data already."""
-    find = "SELECT name FROM datasets WHERE source_hash IN (?, ?) AND state <> 'refused'"
+def _find_same(transaction: Transaction, source: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """The name of a dataset that reads the same data already, or may do so; and whether that is certain."""
+    find = "SELECT name FROM datasets WHERE source_hash IN (?, ?) AND state <> 'refused' ORDER BY created"
     row = transaction.row(find, hash_source(source), hash_source(source, identity=False))
-    if row is not None or "path" not in source:
-        return None if row is None else str(row["name"])
-    others = transaction.rows("SELECT name, source FROM datasets WHERE state <> 'refused'")
-    return next((str(other["name"]) for other in others if is_same_file(source, json.loads(other["source"]))), None)
+    if row is not None:
+        return str(row["name"]), True
+    others = transaction.rows("SELECT name, source FROM datasets WHERE state <> 'refused' ORDER BY created")
+    shared = {str(other["name"]): shares_rows(source, json.loads(other["source"])) for other in others}
+    certain = next((name for name, same in shared.items() if same), None)
+    return certain or next((name for name, same in shared.items() if same is None), None), certain is not None
 
 
 def _add(transaction: Any, name: str, version: int, kept: Mapping[str, Any], author: str) -> None:
@@ -176,6 +183,16 @@ def describe_proposed(database: Database, row: Row) -> dict[str, Any] | None:
     return describe_declaration(kept) | {"sha256": sha256_of(kept), "version": version}
 
 
+def list_promises_beside(database: Database, name: str) -> list[tuple[str, str]]:
+    """Other datasets about the same rows, which a reviewer allowed a budget of their own, each with the reason."""
+    found = []
+    for row in database.rows("SELECT name, promise, again FROM datasets WHERE again IS NOT NULL AND version > 0"):
+        beside = json.loads(row["promise"]).get("beside") or row["name"]
+        if name in (row["name"], beside):
+            found.append((beside if name == row["name"] else row["name"], row["again"]))
+    return found
+
+
 def change_dataset_state(
     database: Database, ledger: Ledger, name: str, state: str, *, author: str, reason: str
 ) -> None:
@@ -225,6 +242,8 @@ def describe_dataset(database: Database, row: Row, *, full: bool = True) -> dict
     described |= {"promise": promise["dataset"], "created": as_text(row["created"])}
     if not full:
         return described
+    if row["again"]:
+        described["again"] = {"beside": promise.get("beside"), "reason": row["again"]}
     kept, version = declaration_of(database, row["name"], row["version"] or None)
     described |= {"declaration": describe_declaration(kept) | {"sha256": sha256_of(kept), "version": version}}
     rows = database.rows("SELECT name, condition, state FROM blocks WHERE dataset = ? ORDER BY name", row["name"])

@@ -16,7 +16,7 @@ from mosha.core.language import phrase
 from mosha.server.errors import BadRequest
 from mosha.server.settings import Settings
 
-__all__ = ["check_source", "hash_source", "is_same_file", "open_place"]
+__all__ = ["check_source", "hash_source", "is_same_file", "open_place", "shares_rows"]
 
 DATABASES = ("postgresql://", "postgres://", "mariadb://", "mysql://", "sc://")
 
@@ -57,6 +57,32 @@ def hash_source(source: Mapping[str, Any], *, identity: bool = True) -> str:
         return hashlib.sha256(json.dumps(source["identity"]).encode()).hexdigest()
     place = os.environ.get(source["url"][4:], "") if "url" in source else source["path"]
     return hashlib.sha256(json.dumps([place, source.get("table")]).encode()).hexdigest()
+
+
+def shares_rows(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool | None:
+    """Whether two sources may show the same rows; None where one of them is a view of which nobody can tell.
+
+    >>> visits = {"path": "/data/a.duckdb", "origin": {"server": "", "reads": ["visits"], "within": []}}
+    >>> view = visits | {"origin": {"server": "", "reads": None, "within": []}}
+    >>> stays = visits | {"origin": {"server": "", "reads": ["stays"], "within": []}}
+    >>> shares_rows(visits, visits), shares_rows(visits, stays), shares_rows(visits, view)
+    (True, False, None)
+    >>> shares_rows(view, {"path": "/data/visits.csv"}), shares_rows(stays, {"path": "/data/visits.csv"})
+    (None, False)
+    """
+    first, second = one.get("origin"), other.get("origin")
+    unknown = any(origin is not None and origin["reads"] is None for origin in (first, second))
+    if "path" in one and "path" in other:
+        if not is_same_file(one, other):
+            return None if unknown else False  # a view in a file may read any other
+        if first is None or second is None:
+            return True
+    elif first is None or second is None or first["server"] != second["server"]:
+        return False
+    if unknown:
+        return None
+    mine, theirs = set(first["reads"]), set(second["reads"])
+    return not (mine.isdisjoint(theirs | set(second["within"])) and theirs.isdisjoint(first["within"]))
 
 
 def is_same_file(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -101,9 +101,7 @@ def _read_whole_number(said: str, place: str) -> int:
 def _read_source(visit: Visit) -> Data:
     """Where the rows are: a file below the folders of data, or a variable that holds the address of a database."""
     said = visit.read_field("path").strip()
-    if not said.startswith("env:"):
-        return {"path": said}
-    source: Data = {"url": said}
+    source: Data = {"url" if said.startswith("env:") else "path": said}
     return source | ({"table": table} if (table := visit.read_field("table").strip()) else {})
 
 
@@ -116,7 +114,7 @@ def register(visit: Visit) -> Response:
     body: Data = {"name": visit.read_field("name").strip(), "source": source, "promise": promise}
     fields = visit.all_of("column_name")
     body["declaration"] = _read_fields(visit) if fields else _read_declaration(visit)
-    body |= {"title": visit.read_field("title").strip()} if visit.read_field("title").strip() else {}
+    body |= {part: said for part in ("title", "again") if (said := visit.read_field(part).strip())}
     visit.do("createDataset", body=body)
     return visit.go(f"/datasets/{body['name']}")
 

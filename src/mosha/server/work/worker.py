@@ -87,13 +87,16 @@ class Worker:
 
     def look(self, job: Mapping[str, Any]) -> dict[str, Any]:
         from mosha.connect import source  # noqa: PLC0415
+        from mosha.connect.engines.origins import find_origin  # noqa: PLC0415
         from mosha.connect.engines.source import ServerTable  # noqa: PLC0415
 
         place, options = job["source"]
         found = source(place, **self._with_engine(place, options))
         columns = {name: str(kind) for name, kind in found.schema.items()}
         identity = [found.database, found.origin_name] if isinstance(found, ServerTable) else None
-        return {"outcome": "looked", "columns": columns, "identity": identity}
+        origin = find_origin(found, place, options.get("table"))
+        said = {"identity": identity, "origin": None if origin is None else origin.to_dict()}
+        return {"outcome": "looked", "columns": columns} | said
 
     def _build_question(self, job: Mapping[str, Any]) -> Any:
         from mosha.server.asking.questions import build_question  # noqa: PLC0415
