@@ -2,7 +2,7 @@
 
     python examples/how_to_pictures.py FOLDER
 
-Every picture is drawn by `mosha.pictures` or by an answer; made-up data, real releases.
+Made-up data, real releases; the training alone is a drawing of made-up numbers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,8 @@ import mosha
 from mosha.pictures import (
     darken,
     draw_band,
-    draw_degrees,
-    draw_intervals,
-    draw_steps,
     draw_tradeoff,
     draw_training,
-    draw_tree,
 )
 from mosha.tables import date_range
 
@@ -57,40 +53,53 @@ def draw_answers(language: str) -> dict[str, Any]:
     }
 
 
-def draw_curves(language: str) -> dict[str, Any]:
+def draw_streams(language: str) -> dict[str, Any]:
+    arrival = mosha.Reading()
+    account = mosha.Ledger.memory().account("door", unit=arrival, epsilon=1)
+    with account.open(mosha.streams.counter(unit=arrival, horizon=60, epsilon=1)) as run:
+        releases = [run.step(["somebody"] * (20 + day % 7)) for day in range(60)]
+    words: Any = {"title": "到目前为止的到达人数", "across": "天", "up": "人次"}
+    if language == "en":
+        words = {"title": "Arrivals so far", "across": "day", "up": "arrivals"}
+    return {"band": draw_band(releases, **words)}
+
+
+def draw_graphs(language: str) -> dict[str, Any]:
+    """A network that grows by preferential attachment: few vertices have most of the edges."""
+    rng = np.random.default_rng(7)  # the network is public, so that everybody sees the same one
+    ends, edges = [0, 1], {(0, 1)}
+    for vertex in range(2, 4000):
+        for other in rng.choice(ends, 3):
+            edges.add((int(other), vertex))
+        ends += [vertex, *(int(end) for edge in list(edges)[-3:] for end in edge)]
+    account = mosha.Ledger.memory().account("network", unit=mosha.Edge(), epsilon=10)
+    graph = mosha.graphs.protect(sorted(edges), vertices=4000, unit=mosha.Edge(), account=account)
+    degrees, steps = (
+        ("一个网络的度", "度不超过此值的顶点")
+        if language == "zh"
+        else ("Degrees of a network", "Vertices of at most this degree")
+    )
+    return {
+        "degrees": graph.degree_histogram().release(epsilon=2).plot(title=degrees, lang=language),
+        "steps": graph.cumulative_degrees().release(epsilon=5).plot(title=steps, lang=language),
+    }
+
+
+def draw_others(language: str) -> dict[str, Any]:
     def say(english: str, chinese: str) -> str:
         return chinese if language == "zh" else english
 
+    patient, rows = mosha.Person("who", at_most=1), range(3000)
+    ledger = mosha.Ledger.memory()
+    hospital = ledger.account(say("hospital", "医院"), unit=patient, epsilon=2)
+    surgery = hospital.grant(say("surgery", "外科"), epsilon=1, expires="2099-12-31")
+    data = {"who": list(rows), "days": [1 + n * n % 19 for n in rows]}
+    stays = mosha.protect(data, unit=patient, account=surgery)
+    quarters = stays.quantiles("days", [0.25, 0.5, 0.75], between=(0, 30)).release(epsilon=0.5)
     alarms = np.linspace(0, 1, 200)
     found = np.maximum(1 - np.e * alarms, (1 - alarms) / np.e)
     return {
-        "band": draw_band(
-            np.cumsum([40, 38, 43, 39, 41, 44, 37, 40]),
-            12,
-            title=say("Arrivals so far", "到目前为止的到达人数"),
-            across=say("day", "天"),
-            up=say("rows", "行"),
-        ),
-        "degrees": draw_degrees(
-            [3, 200, 90, 40, 21, 9, 4, 2],
-            6,
-            title=say("Degrees of a network", "一个网络的度"),
-            across=say("degree", "度"),
-            up=say("vertices", "顶点数"),
-        ),
-        "steps": draw_steps(
-            [3, 203, 293, 333, 354],
-            10,
-            title=say("Vertices of at most this degree", "度不超过此值的顶点"),
-            across=say("degree", "度"),
-        ),
-        "intervals": draw_intervals(
-            ["25%", "50%", "75%"],
-            [3, 7, 13],
-            [0.6, 0.5, 0.8],
-            title=say("Length of stay", "住院天数"),
-            up=say("days", "天"),
-        ),
+        "intervals": quarters.plot(title=say("Length of stay", "住院天数"), unit=say("days", "天"), lang=language),
         "training": draw_training(
             [0, 250, 500, 750, 1000],
             [0.1, 0.55, 0.7, 0.84, 0.9],
@@ -105,19 +114,18 @@ def draw_curves(language: str) -> dict[str, Any]:
             across=say("false alarms", "误报"),
             up=say("misses", "漏报"),
         ),
-        "tree": draw_tree(
-            [
-                (say("hospital", "医院"), 0, 0.5, say("1 of 2", "2 中已用 1")),
-                (say("surgery", "外科"), 1, 0.1, say("0.1 of 1", "1 中已用 0.1")),
-            ],
-            title=say("Budgets", "预算"),
-        ),
+        "tree": mosha.ledger.draw_ledger(ledger),
     }
+
+
+def draw_all(language: str) -> dict[str, Any]:
+    mosha.set_language(language)
+    return draw_answers(language) | draw_streams(language) | draw_graphs(language) | draw_others(language)
 
 
 if __name__ == "__main__":
     for language, suffix in (("en", ""), ("zh", "-zh")):
-        for name, figure in (draw_answers(language) | draw_curves(language)).items():
+        for name, figure in draw_all(language).items():
             figure.savefig(Path(sys.argv[1]) / f"{name}{suffix}.png", dpi=100)
             if name == "bars":
                 darken(figure).savefig(Path(sys.argv[1]) / f"{name}-dark{suffix}.png", dpi=100)

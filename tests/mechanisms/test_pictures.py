@@ -9,6 +9,7 @@ import pytest
 import mosha
 from mosha import Row
 from mosha.core.errors import MissingExtra
+from mosha.core.language import current_language
 from mosha.mechanisms import Count, Histogram, laplace, mean
 from mosha.pictures import figure as drawing
 
@@ -56,3 +57,44 @@ def test_a_font_that_was_installed_after_matplotlib_made_its_list_is_found(monke
     monkeypatch.setattr(manager, "ttflist", [font for font in manager.ttflist if font.name != "DejaVu Sans Mono"])
     monkeypatch.setattr("matplotlib.font_manager.findSystemFonts", lambda: [path, __file__])  # one of them is no font
     assert drawing._find_fonts.__wrapped__() == ("DejaVu Sans Mono",)
+
+
+def draw_graph(statistic: str, language: Any) -> Any:
+    edges = [(i, i + 1) for i in range(59)] + [(0, i) for i in range(2, 30)]
+    account = mosha.Ledger.memory().account("network", unit=mosha.Edge(), epsilon=5)
+    graph = mosha.graphs.protect(edges, vertices=60, unit=mosha.Edge(), account=account)
+    return getattr(graph, statistic)().release(epsilon=1).plot(lang=language)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "words"),
+    [("edges", "边数"), ("triangles", "三角形个数"), ("degree_histogram", "度的直方图"),
+     ("degree_distribution", "度分布"), ("cumulative_degrees", "度的累积曲线"), ("degree_sequence", "从小到大的度")],
+)  # fmt: skip
+def test_pictures_speak_the_readers_language_and_name_no_class(statistic: str, words: str) -> None:
+    """They were called TriangleCount and EdgeCount, and in English on a Chinese page."""
+    pytest.importorskip("matplotlib")
+    (axes,) = draw_graph(statistic, "zh").axes
+    texts = [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel()]
+    assert words in texts[0]
+    assert not any(word in " ".join(texts) for word in ("Count", "degree", "vertices", "noise"))
+    assert "Count" not in draw_graph(statistic, "en").axes[0].get_title(loc="left")
+    assert current_language() == "en"
+
+
+@pytest.mark.parametrize(("statistic", "most"), [("cumulative_degrees", 60), ("degree_distribution", 1)])
+def test_no_band_is_drawn_where_no_number_can_be(statistic: str, most: float) -> None:
+    """The part of the vertices was drawn with a band from -1 to 2."""
+    pytest.importorskip("matplotlib")
+    (axes,) = draw_graph(statistic, "en").axes
+    heights = np.concatenate([path.vertices[:, 1] for band in axes.collections for path in band.get_paths()])
+    assert heights.min() >= 0
+    assert heights.max() <= most * (1 + 1e-9)
+
+
+def test_quantiles_are_called_by_their_percentage() -> None:
+    pytest.importorskip("matplotlib")
+    account = mosha.Ledger.memory().account("visits", unit=Row(), epsilon=5)
+    stays = mosha.protect({"days": [n % 20 for n in range(2000)]}, unit=Row(), account=account)
+    (axes,) = stays.quantiles("days", [0.25, 0.5], between=(0, 30)).release(epsilon=2).plot().axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["25%", "50%"]

@@ -11,7 +11,7 @@ from typing import Any
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
-from mosha.core.language import Language, say
+from mosha.core.language import Language, keep_language, say, set_language
 from mosha.core.number import strict_probability
 from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Unit
@@ -243,11 +243,14 @@ class Release(Shown):
         Args:
             title: what stands above, in place of what was asked.
             unit: what the numbers are counted in.
-            lang: of the line beneath; the chosen language where it is left out.
+            lang: "en" or "zh"; the chosen language where it is left out.
         """
         if self._draw is None:
             raise InvalidParameter("core.no_picture")
-        figure = self._draw(self.value, self.error_or_none())
+        with keep_language():
+            if lang is not None:
+                set_language(lang)
+            figure = self._draw(self.value, self.error_or_none())
         if hasattr(figure, "add_labels"):  # a drawing of a user's own may be any figure
             figure.add_labels(title=title, unit=unit, footer=self.receipt.write_footer(lang))
         return figure

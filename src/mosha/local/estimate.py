@@ -162,7 +162,8 @@ class Shares(Shown):
             axes.bar(places, self.shares[order], color=BAND, label=say("local.picture_share", lang))
             bars = say("local.picture_unbiased", lang)
             axes.errorbar(places, self.raw[order], yerr=self.error()[order], fmt=".", color=INK, label=bars)
-            axes.set_xticks(places, labels, rotation=40, ha="right", rotation_mode="anchor")
+            slanted: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+            axes.set_xticks(places, labels, **(slanted if sum(map(len, labels)) > 50 else {}))
             axes.legend(frameon=False)
 
         said = say("local.picture_reports", lang, reports=self.reports, epsilon=self.protocol.epsilon)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosha.pictures.figure import INK, LINE, begin_figure, style_axes, use_style
+from mosha.core.language import say
+from mosha.pictures.figure import INK, LINE, begin_figure, name_in_words, style_axes, use_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,6 +46,7 @@ def draw_bars(answer: ArrayLike, error: ArrayLike | None, *, title: str, labels:
             axes.bar(places, heights, yerr=widths, capsize=3, color=LINE, alpha=0.85, ecolor=INK)
             ticks = places[:: max(1, -(-heights.size // MOST_LABELS))]
             axes.set_xticks(ticks, [str(labels[i]) for i in ticks], rotation=45 if heights.size > 6 else 0)
-        axes.set_title(title if error is None else f"{title} (error bars: 95% of the noise)", loc="left", fontsize=10)
+        said, bars = name_in_words(title), "" if error is None else f" ({say('tables.picture_bars')})"
+        axes.set_title(f"{said}{bars}", loc="left", fontsize=10)
         style_axes(axes)
     return figure

@@ -22,6 +22,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+NEARLY = 0.98
+"""A curve that has come so far is nearly still: as much again is drawn of it."""
+
 BEYOND = 4.0
 """Times the last degree that is above its error bar: so far the picture goes on."""
 
@@ -79,7 +82,8 @@ def draw_band(
 
 def draw_steps(
     values: ArrayLike, errors: ArrayLike | None = None, *, title: str = "", across: str = "", up: str = "",
-    footer: str = "", ax: Axes | None = None,
+    footer: str = "", ax: Axes | None = None, between: tuple[float | None, float | None] = (None, None),
+    still: bool = False,
 ) -> Figure:  # fmt: skip
     """A curve in steps, for cumulative numbers, with a band where there is an error bar.
 
@@ -91,6 +95,8 @@ def draw_steps(
         up: the label of the vertical axis.
         footer: stands below the picture: who is protected, and what was paid.
         ax: axes to draw on; a figure of its own where they are left out.
+        between: what the numbers can be, by what they are: the band is drawn no further.
+        still: whether a curve that is nearly at its end is drawn a little way on, and not to the last step.
 
     >>> draw_steps([1, 4, 9]).axes[0].lines[0].get_drawstyle()
     'steps-mid'
@@ -101,7 +107,11 @@ def draw_steps(
     def paint(axes: Axes) -> None:
         if errors is not None:
             width = np.broadcast_to(np.asarray(errors, np.float64), line.shape)
-            axes.fill_between(places, line - width, line + width, step="mid", color=BAND, alpha=0.4, linewidth=0)
+            low, high = (np.clip(end, *between) if any(b is not None for b in between) else end
+                         for end in (line - width, line + width))  # fmt: skip
+            axes.fill_between(places, low, high, step="mid", color=BAND, alpha=0.4, linewidth=0)
+        if still and line.size and (below := np.flatnonzero(line < NEARLY * line[-1])).size:
+            axes.set_xlim(-1, min(line.size - 1, max(10.0, 2.0 * float(below[-1]))))
         axes.step(places, line, where="mid", color=LINE, linewidth=1.6)
         axes.locator_params(axis="x", integer=True)
 

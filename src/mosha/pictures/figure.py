@@ -14,7 +14,7 @@ from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from mosha.core.language import phrase, say
+from mosha.core.language import is_known, phrase, say
 from mosha.core.names.extras import load_guest
 from mosha.pictures.dark import darken, is_dark
 
@@ -30,6 +30,7 @@ __all__ = [
     "WARM",
     "begin_figure",
     "has_chinese_font",
+    "name_in_words",
     "style_axes",
     "use_style",
     "write_footer",
@@ -184,6 +185,16 @@ def _number_chinese(figure: Any) -> None:
             axis.set_ticks(axis.get_ticklocs(), [CHINESE.sub(name, label) for label in labels])
     for text in texts:
         text.set_text(CHINESE.sub(name, text.get_text()))
+
+
+def name_in_words(title: str) -> str:
+    """What a picture calls a statistic or an axis, in the language chosen now; what is no word of ours stays as it is.
+
+    >>> name_in_words("EdgeCount, Laplace noise"), name_in_words("my own")
+    ('edges, Laplace noise', 'my own')
+    """
+    codes = {part: f"core.title_{re.sub(r'[^a-z]+', '_', part.lower())}" for part in title.split(", ")}
+    return say("core.title_join").join(say(code) if is_known(code) else part for part, code in codes.items())
 
 
 def begin_figure(width: float, height: float) -> Any:

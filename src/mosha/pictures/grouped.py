@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["draw_groups"]
+__all__ = ["draw_groups", "name_quantile"]
 
 MOST_LABELS = 24
 FEW = 16
@@ -108,7 +108,7 @@ def _draw_quantiles(
     for shade, (name, values) in enumerate(columns.items()):
         shifted = places + (shade - (len(columns) - 1) / 2) * 0.6 / len(columns)
         style: Any = {"fmt": "o", "color": SHADES[shade], "capsize": 4, "markersize": 6, "elinewidth": 1.4}
-        axes.errorbar(shifted, values, yerr=errors[name], label=_name_quantile(name), **style)
+        axes.errorbar(shifted, values, yerr=errors[name], label=name_quantile(name), **style)
     slanted: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if sum(map(len, labels)) > 50 else {}
     axes.set_xticks(places, list(labels), **slanted)
     axes.set_xlim(-0.6, len(labels) - 0.4)
@@ -121,13 +121,15 @@ def _draw_quantiles(
     return figure
 
 
-def _name_quantile(name: str) -> str:
+def name_quantile(name: str) -> str:
     """What a quantile is called beside its dots.
 
-    >>> _name_quantile("quantile_0.25"), _name_quantile("quantile_low")
+    >>> name_quantile("quantile_0.25"), name_quantile("quantile_low")
     ('25%', 'low')
     """
     part = name.removeprefix(QUANTILE)
+    if part == name:
+        return name
     try:
         return f"{float(part):.4g}" if not 0 <= float(part) <= 1 else f"{100 * float(part):.4g}%"
     except ValueError:

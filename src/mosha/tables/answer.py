@@ -238,6 +238,7 @@ class Answer(Shown):
             lang: "en" or "zh"; the chosen language where it is left out.
         """
         from mosha.pictures import draw_groups, draw_intervals  # noqa: PLC0415  (drawn when they are asked for)
+        from mosha.pictures.grouped import name_quantile  # noqa: PLC0415  (the same)
 
         language = current_language() if lang is None else read_language(lang)
         if ax is not None and len(self.columns) != 1:
@@ -245,8 +246,9 @@ class Answer(Shown):
         table, bars = self.table, self.error(0.95)
         footer, bar = self.receipt.write_footer(language), say("tables.picture_bars", language)
         if not self.keys and (ends := self._find_ends(table, bars)):
-            above = title or f"{', '.join(self.columns)} ({bar})"
-            return draw_intervals(list(self.columns), *ends, title=above, up=unit or "", footer=footer, ax=ax)
+            names = [name_quantile(name) for name in self.columns]
+            above = title or f"{', '.join(names)} ({bar})"
+            return draw_intervals(names, *ends, title=above, up=unit or "", footer=footer, ax=ax)
         return draw_groups(
             {name: table[name] for name in self.keys},
             {name: [math.nan if value is None else value for value in table[name]] for name in self.columns},

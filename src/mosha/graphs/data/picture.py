@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mosha.core.language import say
 from mosha.pictures.curves import draw_degrees, draw_steps
-from mosha.pictures.figure import begin_figure
+from mosha.pictures.figure import begin_figure, name_in_words
 
 __all__ = ["draw_comparison", "draw_curve"]
 
@@ -19,9 +20,19 @@ def _figure() -> Any:
 
 def draw_curve(values: Any, error: Any, *, title: str, across: str, up: str) -> Any:
     """A sequence by degree: a histogram on logarithmic axes, anything else in steps, with a band of its error bar."""
-    said = title if error is None else f"{title} (band: 95%, all entries at once)"
-    draw = draw_degrees if "histogram" in title else draw_steps
-    return draw(values, error, title=said, across=across, up=up)
+    said = name_in_words(title) + ("" if error is None else f" ({say('core.title_band')})")
+    words: Any = {"title": said, "across": name_in_words(across), "up": name_in_words(up)}
+    if "histogram" in title:
+        return draw_degrees(values, error, **words)
+    line = np.asarray(values, np.float64)
+    rising = "cumulative" in title or "distribution" in title
+    most = 1.0 if "distribution" in title else float(line[-1]) if rising and line.size and _is_exact(error) else None
+    return draw_steps(values, error, between=(0.0, most), still=rising, **words)
+
+
+def _is_exact(error: Any) -> bool:
+    """Whether the last entry is the public number of vertices, which has no bar."""
+    return error is not None and float(np.ravel(np.asarray(error, np.float64))[-1]) == 0
 
 
 def draw_comparison(rows: Mapping[str, Sequence[float]], *, names: Sequence[str], title: str) -> Any:
