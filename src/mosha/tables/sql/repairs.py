@@ -94,7 +94,8 @@ def mend_slip(select: exp.Select, problem: MoshaError) -> bool:
             days = exp.DateDiff(this=node.this.copy(), expression=node.expression.copy(), unit=exp.Var(this="DAY"))
             node.replace(days)
         return bool(moments)
-    what = {"connect.no_column": "column", "tables.sql_no_table": "table"}.get(problem.code)
+    what = "column" if problem.code in {"connect.no_column", "connect.misspelled_column"} else None
+    what = "table" if problem.code == "tables.sql_no_table" else what
     if what is None:
         return False
     wrong, known = str(public[what]), [name.strip("'") for name in public[f"{what}s"]]  # type: ignore[attr-defined]
