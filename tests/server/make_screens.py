@@ -107,6 +107,8 @@ def prepare_kinds(house: Any) -> dict[str, Any]:
     house.answer("agent", key="agent", epsilon=0.015)
     for request in (degrees, table):
         house.wait("li", request)
+    year = {"name": "2026", "condition": {"column": "day", "from": "2026-01-01", "until": "2027-01-01"}, "epsilon": 2.0}
+    assert house.call("wang", "POST", "/datasets/visits/blocks", year).status_code == 201
     return {"degrees": f"/requests/{degrees}", "synthetic": f"/requests/{table}"}
 
 

@@ -128,6 +128,11 @@ def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place: Any) -> No
     block = {"name": "2026", "column": "day", "from": "2026-01-01", "until": "2027-01-01", "epsilon": "2"}
     assert "2027-01-01" in wang.send("/datasets/visits/blocks", **block, delta="1e-6").text
     assert wang.send("/datasets/visits/blocks", **block, delta="1e-6").status_code == 422
+    page = wang.get("/datasets/visits").text
+    tree = page[page.index('class="tree"') : page.index("Granted from this")]
+    assert re.search(
+        r'Blocks \(1\).*account=visits[^"]*2026&amp;format=html".*day ≥ 2026-01-01.*0 of 2 spent', tree, re.DOTALL
+    )
     answered = place.answer("li", key="of the block", epsilon=0.01, block="2026")
     assert answered["state"] == "answered"
     assert any(account.endswith("/2026") for account in answered["accounts"])

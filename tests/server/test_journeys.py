@@ -6,7 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
+from mosha.cli import main
+from mosha.ledger.publishing.registry import find_problems
 from tests.server.screens import enter, spent
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
@@ -101,7 +104,20 @@ def test_an_answer_is_published_and_read_by_everybody(page: Any) -> None:
     page.forget("mosha")
     page.open(f"/public/{slug}")
     assert "Stays <em>in all</em>" in page.text()
-    assert page.run("document.querySelectorAll('td.chart svg').length") == 1
+    assert page.run("document.querySelectorAll('td.chart svg .error').length") == 1
+    check_as_a_visitor(page, slug)
+
+
+def check_as_a_visitor(page: Any, slug: str) -> None:
+    """Whoever reads a published answer checks the head of the chain, and takes an entry of the registry along."""
+    head, book = page.run("document.querySelector('code.hash').innerText"), page.house.service.settings.ledger_place
+    assert main(["ledger", "verify", book, "--head", head]) == 0
+    sequence, _, digest = head.partition(":")
+    assert main(["ledger", "verify", book, "--head", f"{sequence}:{digest[::-1]}"]) == 3
+    for file in (f"/api/v1/public/{slug}", f"/public/{slug}/answer.csv"):
+        assert httpx.get(page.base + file, timeout=60).raise_for_status().text
+    entry = httpx.get(f"{page.base}/api/v1/public/{slug}/registry?format=yaml", timeout=60).raise_for_status().text
+    assert find_problems(yaml.safe_load(entry)) == []
 
 
 def test_an_auditor_verifies_the_chain(page: Any) -> None:

@@ -173,27 +173,39 @@ def test_names_that_are_hard_to_show_are_harmless_and_legible(page: Any) -> None
 
 
 def test_a_question_survives_a_killed_server_a_reload_and_a_second_tab(tmp_path: Path) -> None:
-    """Killed while somebody waits: the same page shows an end after a restart, and the price was paid at most once."""
+    """Killed while somebody waits: the same page shows an end after a restart, and the price was paid at most once.
+
+    Four wait at once: in both languages, by mouse and by keys.
+    """
     tokens = prepare(tmp_path, timing="fixed", deadline=12.0)
     server = ServerProcess(tmp_path, timing="fixed", deadline=12.0)
-    with driven(str(server.client.base_url).rstrip("/")) as page:
-        enter(page, "li")
-        page.open("/ask/visits?epsilon=0.05&measure=count&mode=form")
-        page.follow("[data-part=preview] form button")
-        address = page.run("location.pathname")
-        assert page.run("!!document.querySelector('[data-poll]')")
+    base, prices = str(server.client.base_url).rstrip("/"), (0.05, 0.06, 0.07, 0.08)
+    with driven(base) as page, driven(base) as second:
+        addresses = []
+        for turn, price in enumerate(prices):
+            page.forget()
+            page.speak("zh" if turn % 2 else "en")
+            page.by_keys = turn >= 2
+            enter(page, "li")
+            page.open(f"/ask/visits?epsilon={price}&measure=count&mode=form")
+            page.follow("[data-part=preview] form button")
+            addresses.append(page.run("location.pathname"))
+            assert page.run("!!document.querySelector('[data-poll]')")
         server.kill()
         server = ServerProcess(tmp_path, timing="fixed", deadline=12.0)
-        with driven(str(server.client.base_url).rstrip("/")) as second:
-            enter(second, "li")
-            second.open(address)
-            second.wait("!!document.querySelector('.tag.answered, .tag.failed, .tag.refused')")
-            shown = second.run("document.querySelector('.tag').className")
-            page.base = second.base
-            enter(page, "li")
-            page.open(address)
-            assert page.run("document.querySelector('.tag').className") == shown
+        page.base = second.base = str(server.client.base_url).rstrip("/")
+        paid = 0.0
+        for turn, (price, address) in enumerate(zip(prices, addresses, strict=True)):
+            shown = []
+            for tab in (second, page):
+                tab.speak("zh" if turn % 2 else "en")
+                tab.by_keys = turn >= 2
+                enter(tab, "li")
+                tab.open(address)
+                tab.wait("!!document.querySelector('.tag.answered, .tag.failed, .tag.refused')")
+                shown.append(tab.run("document.querySelector('.tag').className"))
+            assert shown[0] == shown[1]
+            paid += 0.0 if "refused" in shown[0] else price
         grants = server.call(tokens["li"], "GET", "/grants").json()["grants"]
-        state = shown.split()[-1]
-        assert grants[0]["budget"]["spent"] == pytest.approx(0.0 if state == "refused" else 0.05)
+        assert grants[0]["budget"]["spent"] == pytest.approx(paid)
     server.kill()

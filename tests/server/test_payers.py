@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
-from mosha.client import connect_to
 from mosha.server.pages import charts
 from tests.server.house import BY_WARD, COUNT, opened
 from tests.server.test_curator_pages import Visitor
@@ -70,12 +70,40 @@ def test_one_chooses_which_grant_pays_and_the_same_question_is_free_under_any_ot
 
 def check_notebook(house: Any, visitor: Any, path: Any) -> None:
     """The notebook of an answer finds it again from Python, though it names a grant and a purpose."""
-    book = json.loads(visitor.get(f"{path}/notebook.ipynb").text)
-    call = re.search(r"lab\.query\(.*\)", book["cells"][1]["source"])[0]
-    lab = connect_to(str(house.client.base_url), token=house.tokens["li"])
-    found = eval(call, {"lab": lab})
+    found = run_notebook(house, visitor, path)
     shown = house.call("li", "GET", path + "/answer").json()["rows"][0][0]
     assert found["n"][0] == pytest.approx(shown, abs=0.5)  # shown as whole people
+
+
+def run_notebook(house: Any, visitor: Any, path: Any) -> Any:
+    """What the code of an answer's notebook gives whoever has the token of li."""
+    names: dict[str, Any] = {}
+    code = visitor.get(f"{path}/notebook.ipynb").json()["cells"][1]["source"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOSHA_TOKEN", house.tokens["li"])
+        exec(code, names)  # the code is ours, and this is what people do with it
+    return names["answer"]
+
+
+def test_every_kind_of_answer_has_a_notebook_that_costs_nothing(place: Any) -> None:
+    """Asked on the pages in one line or in several, by another program, as a plan of a synthetic table."""
+    li = Visitor(place, "li")
+    several = "SELECT COUNT(*) AS n\nFROM visits\nWHERE ward = 'surgery'"
+    pages = [f"/ask/visits?{urlencode({'mode': 'sql', 'sql': sql, 'epsilon': 0.01})}" for sql in (COUNT, several)]
+    pages.append("/ask/visits/table?epsilon=0.02&delta=1e-9&columns=ward")
+    paths = [f"/requests/{place.answer('li', BY_WARD, key='by a program', epsilon=0.01)['id']}"]
+    for page in pages:
+        form = asked_form(li.get(page).text)
+        paths.append(li.send(page.split("?")[0], **form).url.path)
+        place.wait("li", paths[-1].rsplit("/", 1)[-1])
+    head = place.service.ledger.head
+    for path in paths:
+        assert f'{path}/notebook.ipynb"' in li.get(path).text
+        answer = run_notebook(place, li, path)
+        shown = place.call("li", "GET", f"{path}/answer").json()
+        assert answer.receipt.entry == shown["receipt"]["entry"]
+        assert [*answer.columns] == [one["name"] for one in shown["columns"] if one["role"] == "value"]
+    assert place.service.ledger.head == head
 
 
 def test_a_grant_above_what_there_is_is_refused_and_an_old_one_says_what_can_be_spent(place: Any) -> None:

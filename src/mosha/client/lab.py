@@ -231,6 +231,15 @@ class Lab:
         reason = (found.get("decision") or {}).get("reason", "")
         raise RequestDenied("client.denied", spent="nothing", state=found["state"], reason=reason)
 
+    def answer(self, request: str) -> Answer:
+        """The answer that a request of one's own was given, read again: that costs nothing.
+
+        Args:
+            request: its name, as `requests()` and the console's pages show it.
+        """
+        found: dict[str, Any] = self._transport.call("GET", f"/requests/{request}/answer")
+        return revive_answer(found)
+
     def requests(self, *, mine: bool = True) -> list[dict[str, Any]]:
         """Questions that were asked, the newest first: only one's own where `mine` is true."""
         query = {"mine": "true"} if mine else {}

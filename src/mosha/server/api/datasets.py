@@ -67,6 +67,9 @@ def read_dataset(call: Call) -> Reply:
         described["budget"] = describe_budget(call, row["account"])
         if row["population"]:
             described["population_budget"] = describe_budget(call, row["population"])
+        for found in service.database.rows("SELECT name, account FROM blocks WHERE dataset = ?", name):
+            block = next(block for block in described["blocks"] if block["name"] == found["name"])
+            block["budget"] = describe_budget(call, found["account"])
     if may(call.principal, "dataset.declare", Thing(name)):
         described["source"] = {part: value for part, value in json.loads(row["source"]).items() if part not in PATHS}
     if row["version"] and any(

@@ -36,7 +36,7 @@ def propose_publication(database: Database, said: Mapping[str, Any], author: str
         if transaction.row(
             "SELECT 1 AS found FROM publications WHERE request = ? AND state = 'proposed'", said["request"]
         ):
-            raise Conflict("server.wrong_state", parameter="request", state="proposed")
+            raise Conflict("server.wrong_state", parameter="request", state="at_review")
         waiting = transaction.row(
             "SELECT COUNT(*) AS many FROM publications WHERE author = ? AND state = 'proposed'", author
         )

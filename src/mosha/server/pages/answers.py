@@ -14,7 +14,7 @@ from mosha.server.asking.answers import notes_in
 from mosha.server.asking.requests import request_id
 from mosha.server.errors import NotFound
 from mosha.server.pages import charts
-from mosha.server.pages.asking import link_question, name_delta, write_body
+from mosha.server.pages.asking import link_question, name_delta
 from mosha.server.pages.numbers import find_factor, write_name
 from mosha.server.pages.paying import write_key
 from mosha.server.pages.site import PAGE, Data, Visit
@@ -29,12 +29,19 @@ def _find_key(found: Data) -> tuple[str | None, Data]:
     """The key under which a request was made on these pages, and what it said about its payer; None for others."""
     block = {"block": found["block"]} if found["block"] else {}
     for paid in (block, block | {"grant": found["grant"]}):
-        body = write_body(found["dataset"], found["question"].get("sql", ""), {"epsilon": 0.0}, paid, found["purpose"])
+        body = _write_asked(found) | paid
         for turn in range(20):
-            key = write_key(body | {"price": found["price"]}, turn)
+            key = write_key(body, turn)
             if request_id(found["principal"], key) == found["id"]:
                 return key, paid
     return None, block
+
+
+def _write_asked(found: Data) -> Data:
+    """A request as these pages sent it, but for who pays."""
+    question, body = found["question"], {"dataset": found["dataset"], "price": found["price"]}
+    body |= {"sql": question["sql"]} if question.get("sql") else {"plan": question.get("plan")}
+    return body | ({"purpose": found["purpose"]} if found["purpose"] else {})
 
 
 def list_mine(visit: Visit) -> Response:
@@ -50,14 +57,12 @@ def show_request(visit: Visit) -> Response:
     shown = None if not answer else table_of(answer, level if level in answer["errors"] else "0.95")
     if shown and "synthetic" not in (answer or {}):
         shown = show_some(visit, shown)
-    sql = found["question"].get("sql", "")
     mine = found["principal"] == visit.principal.id
     return visit.render(
         "request.html",
         found=found,
         shown=shown,
         notes=notes_in(answer, visit.language) if answer else [],
-        sql=sql,
         mine=mine,
         arrow=find_spec("pyarrow") is not None,
         png=find_spec("matplotlib") is not None,
@@ -172,41 +177,42 @@ def download_chart(visit: Visit) -> Response:
 
 
 def download_notebook(visit: Visit) -> Response:
-    """A notebook that asks the same again, from Python, under the same key: it gives this answer and costs nothing."""
+    """A notebook that asks the same again, from Python, under the same key: it gives this answer and costs nothing.
+
+    What was asked elsewhere has a key that is not known here: its notebook reads the answer again.
+    """
     found = visit.do("readRequest", path=visit.path)
-    sql, price = found["question"].get("sql", ""), found["price"]
-    server = str(visit.request.base_url).rstrip("/")
-    lines = [
-        "import os",
-        "",
-        "import mosha",
-        "",
-        f'lab = mosha.connect_to({server!r}, token=os.environ["MOSHA_TOKEN"])',
-    ]
-    key, paid = _find_key(found)
-    said = (
-        {"epsilon": price.get("epsilon")}
-        | name_delta(price)
-        | {"key": key}
-        | paid
-        | ({"purpose": found["purpose"]} if found["purpose"] else {})
-    )
-    words = ", ".join(f"{part}={value!r}" for part, value in said.items())
-    lines += [f"answer = lab.query({sql!r}, {words})", "answer"]
+    if not found.get("answer"):
+        raise NotFound("server.not_found")
+    server, (key, paid) = str(visit.request.base_url).rstrip("/"), _find_key(found)
+    lines = ["import os", "", "import mosha", ""]
+    lines.append(f'lab = mosha.connect_to({server!r}, token=os.environ["MOSHA_TOKEN"])')
+    if key is None:
+        call = f"lab.answer({found['id']!r})"
+    elif found["question"].get("sql"):
+        said = {"epsilon": found["price"].get("epsilon")} | name_delta(found["price"]) | {"key": key} | paid
+        said |= {"purpose": found["purpose"]} if found["purpose"] else {}
+        words = "".join(f",\n    {part}={value!r}" for part, value in said.items())
+        call = f"lab.query(\n    {_quote(found['question']['sql'])}{words},\n)"
+    else:
+        call = f"lab.release_body(\n    {_write_asked(found) | paid!r},\n    key={key!r},\n)"
+    lines += [f"answer = {call}", "answer"]
+    words = visit.say("notebook_words" if key else "notebook_reads")
+    code = {"cell_type": "code", "metadata": {}, "id": "ask", "source": "\n".join(lines)}
     cells = [
-        {"cell_type": "markdown", "metadata": {}, "id": "what", "source": visit.say("notebook_words")},
-        {
-            "cell_type": "code",
-            "metadata": {},
-            "id": "ask",
-            "source": "\n".join(lines),
-            "outputs": [],
-            "execution_count": None,
-        },
+        {"cell_type": "markdown", "metadata": {}, "id": "what", "source": words},
+        code | {"outputs": [], "execution_count": None},
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     book = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}
     return _file(json.dumps(book, ensure_ascii=False, indent=1), "application/x-ipynb+json", f"{found['id']}.ipynb")
+
+
+def _quote(sql: str) -> str:
+    """A statement as people write it in Python: over several lines where it has some."""
+    is_plain = not any(part in sql for part in ('"""', "\\")) and not sql.endswith('"')
+    shows = all(line.isprintable() for line in sql.split("\n"))
+    return f'"""{sql}"""' if "\n" in sql and is_plain and shows else repr(sql)
 
 
 def _file(content: str | bytes, media: str, name: str) -> Response:

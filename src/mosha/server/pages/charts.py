@@ -173,6 +173,8 @@ def picture(
         body += f'<text x="10" y="{y + 24}" font-size="16">{escape(_shorten(name, 80))}</text>'
         place = _scale(*axis(values, bars), 190, 570)
         y += 34
+        zero, end = place(0.0), y + 26 * len(labels) - 8
+        body += f'<path d="M{zero:.1f} {y}V{end}" stroke="#8a94a0" fill="none"/>'
         for label, value, bar in zip(labels, values, bars, strict=True):
             body += f'<text x="180" y="{y + 14}" text-anchor="end" font-size="13">{escape(_shorten(label, 24))}</text>'
             body += "" if value is None else _draw_alone(value, bar, y, place)
