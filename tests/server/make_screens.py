@@ -74,7 +74,7 @@ def prepare(house: Any) -> dict[str, Any]:
     return {
         "": {"publication": "/public/stays-by-ward", "survey": "/survey/sleep", "series": "/series/stays-a-week"},
         "li": {"answer": f"/requests/{answered['id']}"} | more,
-        "wang": {"estimate": "/survey/sleep"},
+        "wang": {"estimate": "/survey/sleep", "feeding": "/series/stays-a-week"},
     }
 
 

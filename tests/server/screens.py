@@ -147,6 +147,13 @@ class Page:
         self.run("document.activeElement.select()")
         DRIVER.do(self.tab.keyboard.insert_text, text)
 
+    def attach(self, selector: Any, name: str, text: str) -> None:
+        """Choose a file; keys have to lead to where it is chosen."""
+        if self.by_keys:
+            self.reach(selector)
+        file = {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
+        DRIVER.do(self.find(selector).set_input_files, file, **MOMENTS)
+
     def follow(self, selector: Any) -> None:
         self.press(selector)
         self.wait("window.stale === undefined && document.readyState === 'complete'")

@@ -82,6 +82,12 @@ FORMS = [
     ("wang", "/datasets/visits/series", SERIES | {"horizon": "2.5"}, "horizon"),
     ("wang", "/datasets/visits/series", SERIES | {"epsilon": "none"}, "epsilon"),
     ("wang", "/datasets/visits/series", SERIES | {"epsilon": "500"}, "epsilon"),
+    ("wang", "/series/{series}/steps", {"step": "1", "file": ""}, "file"),
+    ("wang", "/series/{series}/steps", {"step": "1", "file": "patient_id,ward\n1,surgery\n"}, "file"),
+    ("wang", "/series/{series}/steps", {"step": "1", "file": 'patient_id,days\n1,3\n2,"'}, "file"),
+    ("wang", "/series/{series}/steps", {"step": "1", "file": "patient_id,days\n1,3\n2\n"}, "file"),
+    ("wang", "/series/{series}/steps", {"step": "1", "file": "patient_id,days\n1_0,3\n"}, "file"),
+    ("wang", "/series/{series}/steps", {"step": "2", "file": "patient_id,days\n1,3\n"}, "file"),
     ("wang", "/datasets/visits/freeze", {"reason": " "}, "reason"),
     ("wang", "/datasets/visits/retire", {"reason": ""}, "reason"),
     ("wang", "/surveys", SURVEY | {"values": "yes"}, "values"),
@@ -131,8 +137,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         answered = house.answer("li", BY_WARD, key="to publish", epsilon=0.05)["id"]
         proposed = {"request": answered, "slug": "stays-proposed", "title": "Stays"}
         assert house.call("li", "POST", "/publications", proposed).status_code == 201
+        series = {"name": "fed", "dataset": "visits", "measure": "sum", "column": "days", "horizon": 4, "epsilon": 0.1}
+        assert house.call("wang", "POST", "/series", series).status_code == 201
         house.browsers = []
         house.names = {
+            "series": "fed",
             "request": answered,
             "waiting": house.ask("li", key="dear", epsilon=0.6).json()["id"],
             "slug": "stays-proposed",
@@ -164,7 +173,7 @@ def test_what_is_wrong_with_a_form_is_said_beside_its_field(
     visitor.client.cookies.set("mosha-language", "zh")
     reply = visitor.send(address.format(**place.names), **typed)
     assert reply.status_code == 422, reply.text
-    shown = {name: value for name, value in typed.items() if name not in ("do", "grant")}
+    shown = {name: value for name, value in typed.items() if name not in ("do", "grant", "step", "file")}
     check_page(reply.text, wrong, {name: value for name, value in shown.items() if value != "sum"})
     assert place.service.ledger.head == before
 
@@ -231,6 +240,30 @@ def test_a_declaration_is_sent_as_a_file_and_stays_in_its_field(place: Any) -> N
     made = place.visitors["wang"].client.post("/register", data=data, files=files)
     assert made.status_code == 200, made.text
     assert made.url.path == "/datasets/raw"
+
+
+def test_a_step_is_published_from_a_file_and_its_next_form_is_for_the_next_step(place: Any) -> None:
+    """With the mark of Excel, other columns beside, and numbers that are read as numbers; twice is refused."""
+    visitor, file = place.visitors["wang"], "\ufeffward,patient_id,days\nsurgery, 7,3\nsurgery,8,30\n"
+    visitor.client.cookies.set("mosha-language", "en")
+    assert 'name="step" value="1"' in visitor.get("/series/fed").text
+    assert 'type="file"' not in place.visitors["li"].get("/series/fed").text
+    page = visitor.send("/series/fed/steps", step="1", file=file)
+    assert page.status_code == 200
+    assert "Publish step 2" in page.text
+    again = visitor.send("/series/fed/steps", step="1", file=file)
+    assert again.status_code == 422
+    assert "The next step of this series is 2" in again.text
+    for rows in ({"patient_id": ["7"], "days": [1]}, {"patient_id": [True], "days": [1]}):
+        refused = place.call("wang", "POST", "/series/fed/steps", {"step": 2, "rows": rows})
+        assert (refused.status_code, refused.json()["parameter"]) == (422, "rows.patient_id")
+
+
+def test_what_is_too_large_is_refused_on_a_page(place: Any) -> None:
+    reply = place.visitors["wang"].send("/series/fed/steps", step="2", file="x" * 300_000)
+    assert reply.status_code == 413
+    assert "<h1>" in reply.text
+    assert "262144" in reply.text.replace(",", "")
 
 
 @pytest.mark.parametrize("body", [b"", b"--x", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\xff\r\n--x--'])

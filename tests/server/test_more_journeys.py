@@ -82,6 +82,9 @@ def test_a_block_and_a_series_are_opened_and_the_public_page_goes_on_by_itself(p
     page.fill("#series-epsilon", "5")
     page.follow("form[action$='/series'] button")
     assert page.run("location.pathname") == f"/series/{name}"
+    page.attach("#file", "week.csv", "patient_id,ward\n" + "".join(f"{n},surgery\n" for n in range(300)))
+    page.follow("form[action$='/steps'] button")
+    page.wait("document.querySelectorAll('[data-part=points] tbody tr').length === 1")
     page.open("/datasets/clinic")
     block = f"y{page.language}{page.by_keys:d}"
     page.fill("#block-name", block)
@@ -94,8 +97,8 @@ def test_a_block_and_a_series_are_opened_and_the_public_page_goes_on_by_itself(p
     page.open(f"/series/{name}")
     page.run("window.stayed = true")
     rows = {"patient_id": list(range(400))}
-    assert page.house.call("wang", "POST", f"/series/{name}/steps", {"step": 1, "rows": rows}).status_code == 201
-    page.wait("document.querySelectorAll('[data-part=points] tbody tr').length === 1")
+    assert page.house.call("wang", "POST", f"/series/{name}/steps", {"step": 2, "rows": rows}).status_code == 201
+    page.wait("document.querySelectorAll('[data-part=points] tbody tr').length === 2")
     assert page.run("window.stayed")
 
 

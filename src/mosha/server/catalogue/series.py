@@ -27,6 +27,7 @@ from mosha.server.store.database import Database, Row
 
 __all__ = [
     "charge_block",
+    "count_points",
     "create_series",
     "describe_series",
     "feed_series",
@@ -37,6 +38,8 @@ __all__ = [
 SECOND = 1_000_000
 PATIENCE = 10.0  # seconds to wait for another process that feeds the same series
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_NAMED_BY = {"integer": (int, "server.kind_integer"), "text": (str, "server.kind_string")}
+"""How people are named in rows: somebody who is 7 in one step and "7" in the next would count as two."""
 _turn = threading.Lock()  # one step at a time in this process; the state's own lock keeps other processes out
 
 
@@ -123,13 +126,19 @@ def charge_block(database: Database, ledger: Ledger, dataset: str, block: Ledger
     """
     for row in database.rows("SELECT * FROM schedules WHERE dataset = ?", dataset):
         content = json.loads(row["content"])
-        taken = database.row("SELECT COUNT(*) AS many FROM points WHERE schedule = ?", row["id"]) or {"many": 0}
-        if taken["many"] >= content["horizon"]:
+        if count_points(database, row) >= content["horizon"]:
             continue
         if "accounts" not in content:  # of a server that did not write them down
             content["accounts"] = _paying(database, find_dataset(database, dataset))
             database.run("UPDATE schedules SET content = ? WHERE id = ?", json.dumps(content), row["id"])
         block.open(_stream(database, ledger, row), key=f"series {row['name']}")
+
+
+def count_points(database: Database, row: Row) -> int:
+    """How many steps were published, those that are not shown yet among them."""
+    return int(
+        (database.row("SELECT COUNT(*) AS many FROM points WHERE schedule = ?", row["id"]) or {"many": 0})["many"]
+    )
 
 
 def find_series(database: Database, name: str) -> Row:
@@ -167,7 +176,10 @@ def feed_series(
 
 
 def _check_rows(database: Database, row: Row, rows: Mapping[str, object]) -> None:
-    """Whether rows have the columns that this series reads, all of one length: a step is not lost to a slip."""
+    """Whether rows have the columns that this series reads, of one length, and people named as their column says.
+
+    So a step is not lost to a slip.
+    """
     content = json.loads(row["content"])
     kept, _ = declaration_of(database, row["dataset"], content["version"])
     person = kept["unit"].get("person")
@@ -175,6 +187,10 @@ def _check_rows(database: Database, row: Row, rows: Mapping[str, object]) -> Non
     for name in needed:
         if name not in rows:
             raise BadRequest("server.field_missing", parameter=f"rows.{name}", spent="nothing")
+    wanted = _NAMED_BY.get(str(kept["columns"].get(person, {}).get("type")))
+    if wanted and not all(type(one) is wanted[0] for one in rows[str(person)]):  # type: ignore[attr-defined]
+        expected = phrase(wanted[1])
+        raise BadRequest("server.field_wrong", parameter=f"rows.{person}", expected=expected, spent="nothing")
     sizes = {len(column) if isinstance(column, Sequence) else 0 for column in rows.values()}
     if len(sizes) > 1:
         raise BadRequest("server.field_wrong", parameter="rows", expected=phrase("server.one_length"), spent="nothing")

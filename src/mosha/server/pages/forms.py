@@ -33,6 +33,7 @@ _LABELS = {
     "declaration": "register_json",
     "delta": "word_delta",
     "epsilon": "word_epsilon",
+    "file": "series_file",
     "from": "blocks_from",
     "expires": "grant_until",
     "head": "head_kept",

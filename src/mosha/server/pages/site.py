@@ -250,12 +250,14 @@ def endpoint(
     `again` shows the page on which the form stands: with what was typed, and with what is wrong beside its field.
     """
 
-    def show(request: Request, body: bytes) -> Response:
+    def show(request: Request, body: bytes, refused: ServerError | None) -> Response:
         language = language_of(request, service)
         query = [(key[:100], value[:100_000].replace("\x00", "")) for key, value in request.query_params.multi_items()][
             :100
         ]
         visit = Visit(service, request, identify(request, service), language, query)
+        if refused is not None:
+            return _show_problem(visit, refused)
         try:
             if request.method == "POST":
                 visit.form = read_form(request.headers.get("content-type", ""), body)
@@ -269,9 +271,13 @@ def endpoint(
             return _show_problem(visit, error)
 
     async def page(request: Request) -> Response:
+        body, refused = b"", None
         try:
             body = await read_body(request, service.settings.body) if request.method == "POST" else b""
-            response = await run_in_threadpool(show, request, body)
+        except ServerError as error:
+            refused = error
+        try:
+            response = await run_in_threadpool(show, request, body, refused)
         except ServerError as error:
             response = Response(str(error), error.status, PRIVATE, "text/plain; charset=utf-8")
         service.count("http", "page", str(response.status_code))
