@@ -164,6 +164,8 @@ def test_what_the_registry_asks_for_is_said_by_the_curator_and_an_entry_is_whole
     assert "市医院" in page
     refused = sun.client.get(file)
     assert refused.status_code == 409
+    assert "registry entry not filled in yet" in sun.get("/audit").text
+    assert "format=registry" not in sun.get("/audit").text
     assert "needs data_product_region." in refused.json()["detail"]
     wrong = wang.send("/datasets/visits/registry", **said, data_product_region="\\\\alpha")
     assert wrong.status_code == 422
@@ -174,6 +176,7 @@ def test_what_the_registry_asks_for_is_said_by_the_curator_and_an_entry_is_whole
     assert entry["tier"] == 2
     assert entry["deployment"]["basic"]["data_curators"] == ["St. Mary's", "市医院"]
     assert "format=registry" in wang.get("/datasets/visits").text
+    assert "format=registry" in sun.get("/audit").text
 
 
 def test_a_declaration_is_changed_by_fields_and_signed_by_somebody_who_sees_the_change(place: Any) -> None:

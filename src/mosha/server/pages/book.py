@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from mosha.core.errors import LedgerError
 from mosha.core.language import translate
 from mosha.ledger.paying.charge import Charge
+from mosha.server.catalogue.details import list_missing, read_details
 from mosha.server.errors import BadRequest
 from mosha.server.pages.site import PAGE, Data, Visit
 
@@ -122,6 +123,7 @@ def _show_audit(visit: Visit, verified: Data | None = None) -> Response:
     rows = visit.service.database.rows("SELECT account FROM datasets WHERE kind = 'graph'")
     graphs = frozenset(row["account"] for row in rows)
     datasets = visit.do("listDatasets", query={"limit": PAGE, "after": visit.read_field("datasets_after")[:300]})
+    names = [one["name"] for one in datasets["datasets"]]
     lines = [_line(entry, graphs) | _read_price(visit, entry) for entry in reversed(entries)]
     return visit.render(
         "audit.html",
@@ -133,6 +135,7 @@ def _show_audit(visit: Visit, verified: Data | None = None) -> Response:
         topics=_TOPICS,
         datasets=datasets["datasets"],
         more=datasets["next"],
+        has_entry={name for name in names if not list_missing(read_details(visit.service.database, name))},
     )
 
 
