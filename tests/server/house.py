@@ -74,7 +74,7 @@ class House:
 def opened(folder: Path, **options: Any) -> Iterator[Any]:
     settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": LONG} | options))  # type: ignore[arg-type]
     service = Service(settings)
-    service.slots.look = partial(service.slots.look, seconds=LONG)  # type: ignore[method-assign]  # a busy machine
+    service.slots.look = partial(service.slots.look, seconds=300.0)
     tokens = make_demo(service)
     with run_app(make_app(service)) as address, httpx.Client(base_url=address, timeout=120) as client:
         yield House(client, tokens, service)
