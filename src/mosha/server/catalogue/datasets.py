@@ -186,7 +186,7 @@ def describe_proposed(database: Database, row: Row) -> dict[str, Any] | None:
 def list_promises_beside(database: Database, name: str) -> list[tuple[str, str]]:
     """Other datasets about the same rows, which a reviewer allowed a budget of their own, each with the reason."""
     found = []
-    for row in database.rows("SELECT name, promise, again FROM datasets WHERE again IS NOT NULL AND version > 0"):
+    for row in database.rows("SELECT name, promise, again FROM datasets WHERE again > '' AND version > 0"):
         beside = json.loads(row["promise"]).get("beside") or row["name"]
         if name in (row["name"], beside):
             found.append((beside if name == row["name"] else row["name"], row["again"]))

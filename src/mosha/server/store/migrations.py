@@ -150,7 +150,13 @@ _SIXTH = """
 ALTER TABLE datasets ADD COLUMN registry TEXT NOT NULL DEFAULT '{}'
 """
 
-_VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+_SEVENTH = """
+CREATE INDEX grants_parent ON grants (parent);
+CREATE INDEX datasets_account ON datasets (account);
+CREATE INDEX datasets_again ON datasets (again)
+"""
+
+_VERSIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 VERSION = len(_VERSIONS)
 _LOCK = 0x6D6F73  # under which PostgreSQL lets one process migrate at a time
 
