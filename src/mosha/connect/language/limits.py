@@ -73,11 +73,12 @@ def check_grid(low: Any, high: Any, exponent: Any, center: Any = 0) -> None:
         raise InvalidParameter("connect.grid_centre", parameter="center")
 
 
-def check_limit(name: str, value: Any) -> int:
+def check_limit(name: str, value: object) -> int:
     """A limit on rows or groups: positive, and small enough that every engine reads it as a whole number."""
-    if positive_integer(name, value) > MOST_ROWS:
+    found = positive_integer(name, value)
+    if found > MOST_ROWS:
         raise InvalidParameter("connect.too_many_rows", parameter=name, spent="nothing")
-    return int(value)
+    return found
 
 
 def _check_order(low: Any, high: Any) -> None:
@@ -142,7 +143,7 @@ def _needle(constants: Sequence[Any], options: Sequence[Any]) -> None:
     _check_sought(sought)
 
 
-def _check_sought(sought: Any) -> None:
+def _check_sought(sought: object) -> None:
     if not isinstance(sought, str) or not 1 <= len(sought) <= LONGEST_PATTERN:
         raise InvalidParameter("connect.sought_text", parameter="text", most=LONGEST_PATTERN, spent="nothing")
 

@@ -95,7 +95,7 @@ def _error_with_bias(measurement: Measurement, confidence: float, answer: Any) -
     return measurement.error(confidence, inner) + (0 if answer is None else answer.get("bias", 0))
 
 
-def _picture(measurement: Measurement, answer: Any, bar: Any) -> Any:
+def _picture(measurement: Measurement, answer: Any, bar: object) -> Any:
     assert measurement.draw is not None
     return measurement.draw(answer["value"], bar)
 

@@ -23,7 +23,7 @@ __all__ = ["average_degree", "clamp_answer", "components", "density", "edges", "
 def clamp_answer(measurement: Measurement, low: int, high: int | None = None) -> Measurement:
     """The same measurement, its number clamped into a public range: post-processing, never further from the truth."""
 
-    def clamp(value: Any) -> Any:
+    def clamp(value: float) -> Any:
         value = max(value, low)
         return value if high is None else min(value, high)
 

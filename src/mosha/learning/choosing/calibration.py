@@ -165,7 +165,7 @@ def calibration(
     table = ConfidenceTable(model, tuple(classes), bins)
     inner = additive(table, unit=unit, epsilon=positive("epsilon", epsilon), delta=delta)
 
-    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Calibration, Any]:
+    def step(state: object, data: object, ask: object, rng: Any) -> tuple[Calibration, Any]:
         noisy, state = inner.step(state, data, ask, rng)
         cells = np.maximum(0.0, np.asarray(noisy, np.float64))
         return Calibration(cells[: table.bins], cells[table.bins :], table.least), state

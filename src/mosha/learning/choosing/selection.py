@@ -76,7 +76,7 @@ def best_of_random_runs(
     run = _dearest([candidate.event for candidate in measurements])
     event = Selected(run if score_event == NOTHING else run + score_event, mean, distribution, shape)
 
-    def step(state: object, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Any, ask: object, rng: Rng) -> tuple[Any, Any]:
         training, validation = data if score_event != NOTHING else (data, None)
         best: tuple[Any, int] | None = None
         kept: Any = None
