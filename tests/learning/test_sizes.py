@@ -120,14 +120,14 @@ def test_a_training_computes_batches_of_both_sizes_and_no_others(monkeypatch: py
 
 
 def test_rows_that_are_large_pass_in_few_and_in_two_sizes() -> None:
-    """Of a row the backward pass keeps 4 MiB or a little more: seven of them fit into 32 MiB."""
+    """Of a row the backward pass keeps 4 MiB or a little more: nine of them fit into 40 MiB."""
     long = torch.ones(1 << 17)
     engine = Engine(layers(Own(lambda _self, x: (x[:, :, None] * long + x.sum().sqrt()).tanh().mean(2))))
     try:
         drawn = torch.rand(ROWS, 8).requires_grad_(), torch.zeros(ROWS, dtype=torch.long)
         plan = fit_memory(PLAN, engine, LOSSES, lambda count: tuple(values[:count] for values in drawn))
-        assert plan.physical in (7, 8)
-        assert 6 <= plan.at_once <= plan.physical
+        assert plan.physical in (8, 9)
+        assert 8 <= plan.at_once <= plan.physical
         assert choose_smaller_size(16, 8) == 4
         said = replace(PLAN, physical=50)
         assert fit_memory(said, engine, LOSSES, rows) == said

@@ -20,6 +20,7 @@ MOST_ROWS = 320
 square, and is two percent here."""
 
 FINEST = 8  # sizes are multiples of so many rows, and a physical batch takes as long to begin as they take: assumed
+FEW = 4  # the same where few rows fit at once, each of which takes longer: assumed
 DEVIATIONS = 6
 
 
@@ -35,11 +36,11 @@ def choose_size(batch: float, most: int, *, random: bool) -> int:
     >>> choose_size(32, 128, random=True), choose_size(256, 320, random=True), choose_size(256, 128, random=False)
     (40, 288, 128)
     >>> choose_size(16, 7, random=True), choose_size(4, 7, random=True)  # a row takes long where few fit at once
-    (6, 3)
+    (7, 5)
     """
     deviation = math.sqrt(batch) if random else 0.0
     largest = math.ceil(batch + DEVIATIONS * deviation)
-    step = _find_step(most)
+    step, beginning = _find_step(most), FINEST if most >= 2 * FINEST else FEW
     sizes = {min(most, step * -(-size // step)) for size in range(min(step, most), min(most, largest) + step)}
 
     def cost(size: int) -> float:
@@ -48,13 +49,13 @@ def choose_size(batch: float, most: int, *, random: bool) -> int:
         for number in range(1, -(-largest // size)):
             more = 1 - NormalDist(batch, deviation).cdf(number * size + 0.5) if random else float(number * size < batch)
             pieces += more
-        return pieces * (size + step)
+        return pieces * (size + beginning)
 
     return min(sorted(sizes, reverse=True), key=cost)
 
 
 def _find_step(size: int) -> int:
-    """Of what sizes are multiples: where few rows fit at once each of them takes long, and beginning takes as one."""
+    """Of what sizes are multiples: where few rows fit at once each of them takes long."""
     return FINEST if size >= 2 * FINEST else 1
 
 

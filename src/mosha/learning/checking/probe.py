@@ -30,9 +30,9 @@ __all__ = ["Losses", "Public", "check_buffers", "fit_memory", "probe"]
 APART = ("learning.first_axis", "learning.packed_sequences", "learning.state_trained", "learning.tokens_in_rows")
 """Errors of layers that see no rows one by one: what is around them may."""
 
-MEMORY = {"cpu": 32 << 20, "cuda": 1 << 30}
-"""Bytes that activations of a physical batch may take, by the kind of device. On a CPU more makes nothing quicker, and
-gradients of all of them are kept until norms are known."""
+MEMORY = {"cpu": 40 << 20, "cuda": 1 << 30}
+"""Bytes that activations of a physical batch may take, and as many more as the parameters take, by the kind of device:
+on a CPU more rows make nothing quicker but what passes over all parameters, and take memory until norms are known."""
 
 LEAST_ROWS = 4  # at once, also where rows are large
 DIFFERS = ("learning.losses_differ", "learning.gradients_differ")
@@ -157,7 +157,7 @@ def _records(engine: Engine, losses: Losses, batch: Flat, rows: int) -> set[str]
 
 
 def fit_memory(plan: Terms, engine: Engine, losses: Losses, public: Public) -> Terms:
-    """The plan with as many rows at once as fit into `MEMORY`, where it does not say how many.
+    """The plan with as many rows at once as fit into memory (`MEMORY`), where it does not say how many.
 
     Shapes alone decide: what the backward pass keeps of a row is counted with made-up ones, on every machine alike.
     """
@@ -165,12 +165,13 @@ def fit_memory(plan: Terms, engine: Engine, losses: Losses, public: Public) -> T
         return plan
     kept = ModelBuffers(engine.model)
     try:
-        some, more = (_bytes_kept(engine, losses, public(rows)) for rows in (2, 6))
+        some, more = (_bytes_kept(engine, losses, public(rows)) for rows in (2, 3))
     except Exception:  # noqa: BLE001  (the look says what is wrong)
         return plan
     finally:
         kept.restore()
-    rows = max(LEAST_ROWS, min(MOST_ROWS, MEMORY[engine.device.type] * 4 // max(1, more - some)))
+    most = MEMORY[engine.device.type] + sum(p.numel() * p.element_size() for p in engine.parameters.values())
+    rows = max(LEAST_ROWS, min(MOST_ROWS, most // max(1, more - some)))
     return replace(plan, physical=max(rows, plan.rows_of_unit))
 
 
