@@ -117,7 +117,7 @@ def _find_in_mariadb(found: MariaDBTable) -> Origin:
     """A view may read tables of every database of its server, and does not say which."""
     schema, table = (exp.Literal.string(part).sql("mysql") for part in found.place)
     (rows,) = found.engine.read_catalogue(MARIADB_KIND.format(schema=schema, table=table))
-    is_stored = bool(rows) and rows[0][0] in MARIADB_STORED
+    is_stored = bool(rows) and all(kind in MARIADB_STORED for (kind,) in rows)  # names that differ in capitals too
     return Origin(found.database.rpartition("/")[0], (_write(*found.place),) if is_stored else None)
 
 
