@@ -188,3 +188,15 @@ def test_a_wrong_answer_to_a_question_of_start_is_asked_again(
     said = capsys.readouterr().out
     assert [said.count(word) for word in ("no such column", "whole number", "number above zero")] == [1, 1, 1]
     assert "at_most: 3" in (tmp_path / "visits.schema.yaml").read_text()
+
+
+def test_an_explanation_names_the_account_that_would_pay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It said that nobody pays, beside a book whose account pays when the same command runs without --explain."""
+    data = write(tmp_path)
+    asked = ["query", data, "SELECT COUNT(*) AS n FROM visits", "--unit", "patient_id", "--at-most", "3", "--epsilon"]
+    assert main([*asked, "0.1", "--explain"]) == 0
+    assert "mosha query opens one" in capsys.readouterr().out
+    assert not list(tmp_path.glob("*.db"))
+    assert main([*asked, "0.1"]) == 0
+    assert main([*asked, "0.1", "--explain"]) == 0
+    assert "account 'visits' pays: epsilon 2.9 of 3 left" in capsys.readouterr().out

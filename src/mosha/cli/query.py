@@ -93,7 +93,15 @@ def query(
     steps = read_steps(sql, named, bars=shown_as)  # several questions
     checked = statement(sql, named, bars=shown_as) if steps is None else steps
     if explain or sql_only or checked.explained:
-        typer.echo(_explain(checked, {"epsilon": epsilon, "rho": rho, "delta": delta}, statements=sql_only))
+        prices = {"epsilon": epsilon, "rho": rho, "delta": delta}
+        if isinstance(checked, Statement) and Path(place).is_file():  # the account that would pay is named
+            with closing(mosha.Ledger(place, key=find_key_file(), create=False)) as book:
+                payer = account or find_account(book, name, whose)
+                known = next((one for one in book.accounts() if one.name == payer), None)
+                asked = replace(checked, question=replace(checked.question, account=known))
+                typer.echo(_explain(asked, prices, statements=sql_only))
+            return
+        typer.echo(_explain(checked, prices, statements=sql_only))
         return
     with closing(mosha.Ledger(place, key=find_key_file())) as book:
         payer = account or find_account(book, name, whose)
