@@ -72,7 +72,7 @@ def _table() -> mosha.tables.Table:
         (
             lambda: _table().agg("count"),
             "every number of agg has a name and says what it is: agg(visits=mosha.tables.count()",
-        ),  # type: ignore[call-arg]
+        ),
         (
             lambda: mosha.query("SELECT 1", _table()),  # type: ignore[arg-type, call-arg]
             "query takes 1 argument(s) in order and all others by name: write query(sql, name=...).",
