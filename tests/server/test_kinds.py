@@ -37,12 +37,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         (data / "friends.csv").write_text("from,to\n" + lines)
         (data / "people.txt").write_text("".join(f"{number}\n" for number in range(60)))
         people = FRIENDS | {"name": "people", "source": {"path": "friends.csv", "vertices": "people.txt"}}
-        people |= {"declaration": {"unit": {"node": True, "max_degree": 20}}, "again": "node level beside edge level"}
+        people |= {"declaration": {"unit": {"node": True, "max_degree": 20}}}
         assert house.call("wang", "POST", "/datasets", FRIENDS).status_code == 201
-        assert house.call("wang", "POST", "/datasets", people).status_code == 422  # `again` is a reviewer's word
+        assert house.call("wang", "POST", "/datasets", people).status_code == 409  # the same edges twice
         people["source"]["path"] = "calls.csv"  # type: ignore[index]
         (data / "calls.csv").write_text("from,to\n" + lines)
-        del people["again"]
         assert house.call("wang", "POST", "/datasets", people).status_code == 201
         for name in ("friends", "people"):
             assert house.call("zhao", "POST", f"/datasets/{name}/countersign", {}).status_code == 200
