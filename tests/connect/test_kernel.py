@@ -242,7 +242,7 @@ def test_too_little_memory_leaves_the_question_to_sql(tmp_path: Path) -> None:
     pq.write_table(people(20_000, 1), path)
     engine = DuckDB(memory_limit="1MB", compiled_from=1)
     question = Aggregation(
-        private(engine.file(path), person="who"), {}, {"n": Rows()}, bound=NormBound(1, {"n": 1}, fraction=2)
+        private(engine.file(path), person="who"), {}, {"n": Rows()}, bound=NormBound(2, {"n": 1}, fraction=2)
     )
     assert engine._compiled.answer(question, 20_000, None) is None
 

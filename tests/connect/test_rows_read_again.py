@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mosha.connect import Aggregation, Clamped, NormBound, Rows, answer, col, private, source
+from mosha.connect import Aggregation, Clamped, NormBound, Rows, Unbounded, answer, col, private, source
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.source import engine_of
 from mosha.connect.plan.bounding import Truncate
@@ -125,3 +125,19 @@ def test_postgresql_reads_tables_again_and_keeps_views(connect_database: str) ->
         far += "CREATE FOREIGN TABLE again_child () INHERITS (again_table) SERVER away"
         connection.execute(far.encode())
         assert not any(is_read_again(source(connect_database, table=kind)) for kind in ("again_parts", "again_table"))
+
+
+def test_postgresql_counts_people_in_one_process(connect_database: str) -> None:
+    """In a plan with workers each of them counted everybody's rows: three times the CPU of one process."""
+    with psycopg.connect(connect_database, autocommit=True) as connection:
+        connection.execute("CREATE TABLE worked_on (who int)")
+        connection.execute("INSERT INTO worked_on SELECT range FROM generate_series(1, 40) AS range")
+        setting = "current_setting('max_parallel_workers_per_gather')::int AS workers"
+        connection.execute(f"CREATE VIEW workers_seen AS SELECT who, {setting} FROM worked_on".encode())
+        [(usual,)] = connection.execute("SELECT current_setting('max_parallel_workers_per_gather')::int").fetchall()
+    seen = source(connect_database, table="workers_seen")
+    workers = {"workers": Clamped(col("workers"), (0, 8), exponent=0)}
+    by_person = NormBound(1, {"workers": 8}, fraction=0)
+    bounded = Aggregation(private(seen, person="who"), {}, workers, bound=by_person)
+    rows = Aggregation(private(seen), {}, workers, bound=Unbounded())
+    assert [answer(question)["workers"].tolist() for question in (bounded, rows)] == [[0], [40 * usual]]

@@ -25,9 +25,10 @@ from mosha.connect.engines.labels import (
     person_label,
     persons_are_exact,
 )
-from mosha.connect.engines.local_source import size_of
+from mosha.connect.engines.local_source import can_be_read_again, size_of
+from mosha.connect.kernels.bounded_sums import count_norms, sum_bounded, total_groups
 from mosha.connect.kernels.columns import (
-    PERSON,
+    COUNT,
     Gathered,
     Table,
     Wanted,
@@ -38,16 +39,16 @@ from mosha.connect.kernels.columns import (
 )
 from mosha.connect.kernels.near_rows import find_near_rows
 from mosha.connect.kernels.owners import Owners, find_owners
+from mosha.connect.kernels.passes import Passes, leaders_of, suits_passes
 from mosha.connect.language.limits import seeds
-from mosha.connect.language.schema import Schema, Type
 from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Aggregation, NearRanks, Norms, Question
 from mosha.connect.plan.bounding import NormBound, Truncate
 from mosha.connect.plan.owner_keys import OwnerKeys, split_owners
-from mosha.connect.plan.source import Array, Totals, object_array
+from mosha.connect.plan.source import Array, Totals
 from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, cast, column, number
 from mosha.connect.sql.rows import subquery
-from mosha.connect.sql.statement import FEW, alias, contributions, copies, key_columns, select
+from mosha.connect.sql.statement import FEW, alias, contributions, copies, key_columns, select, span_of
 
 __all__ = ["COMPILED_FROM", "Compiled"]
 
@@ -61,6 +62,9 @@ TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 DENSE_GROUPS = 2**20
 MOST_KEPT = 2**26
 """Bytes of columns that are kept for ranks: beyond it reading them again costs less than a quarter of a question."""
+
+AGAIN_FROM, RANKS_AGAIN_FROM = 2**24, 2**21
+"""Rows from which a table is read several times: its columns would take more memory than they are worth."""
 
 _BYTES_OF_OWNER = 96  # at most: key, label and code of a row, and an array of keys that are sparse
 Batches = Callable[[str], Iterator[Mapping[str, Array]]]
@@ -96,12 +100,20 @@ class Compiled:
 
     def answer(self, question: Question, rows: int, version: str | None) -> Totals | None:
         """The answer, or None where the SQL plan must give it."""
-        if not _suits(question) or not _has_numba():
+        if not _suits(question) or not _has_numba() or rows >= 2**31:
             return None
-        if rows * _bytes_of_row(question) > self._memory // 2 or rows >= 2**31:
+        is_large = rows * _bytes_of_row(question) > self._memory // 2
+        again_from = RANKS_AGAIN_FROM if isinstance(question, NearRanks) else AGAIN_FROM
+        is_read_again = is_large or (rows >= again_from and not _is_mostly_near(question, rows))
+        if is_read_again and _suits_passes(question):
+            return self._answer_in_passes(question, choose_columns(question), rows)
+        if is_large:
             return None
         if isinstance(question, Aggregation) and isinstance(question.bound, Truncate):
             return self._answer_truncated(question, question.bound, rows)
+        return self._answer_from_columns(question, rows, version)
+
+    def _answer_from_columns(self, question: Question, rows: int, version: str | None) -> Totals | None:
         table = self._table(question, rows, version)
         if table is None:
             return None
@@ -109,7 +121,29 @@ class Compiled:
             near = find_near_rows(question, table)
             del table  # which is large, and few of its rows are near
             return None if near is None else near.count_cells()
-        return _buckets(question, table) if isinstance(question, Norms) else _norm_bounded(question, table)
+        if isinstance(question, Norms):
+            return count_norms(question, table)
+        assert isinstance(question, Aggregation)
+        return sum_bounded(question, table)
+
+    def _answer_in_passes(self, question: Question, wish: Wanted, rows: int) -> Totals | None:
+        """By reading the table several times, which keeps none of its rows."""
+        inner = contributions(_drop_few(question), wish.wholes, DUCKDB, raw=wish.reals)
+        keys = ListedKeys(question) if _lists_few(question) else key_labels(self._fetch, question, inner)
+        if keys is None or not persons_are_exact(self._fetch, question, inner):
+            return None
+        span, known = span_of(question), None
+        if isinstance(keys, ListedKeys):
+            known = range(keys.first, keys.first + len(question.only or ()))
+        elif span is not None or not question.keys:
+            known = range(span[0], span[1] + 1) if span else range(1)
+        counted = wish if set(leaders_of(question, wish)) - {COUNT} else Wanted((), (), (), {})
+        needs_groups = known is None or isinstance(keys, ListedKeys)
+        first = _list_columns(question, counted, inner, keys, groups=needs_groups)
+        again = _list_columns(question, wish, inner, keys)
+        readings = (lambda: self._batches(first), lambda: self._batches(again))
+        is_ambiguous = lambda labels: keys.ambiguous(labels, self._fetch, inner)
+        return Passes(question, wish, *readings, known, keys.keys, is_ambiguous, rows, self._memory // 2).answer()
 
     def _table(self, question: Question, rows: int, version: str | None) -> Table | None:
         """The columns of a question, kept from the last one where plan and data are the same."""
@@ -211,10 +245,16 @@ class Compiled:
 
 
 def _list_columns(
-    question: Question, wish: Wanted, inner: exp.Select, keys: KeyLabels | ListedKeys, hashes: Sequence[Node] = ()
+    question: Question,
+    wish: Wanted,
+    inner: exp.Select,
+    keys: KeyLabels | ListedKeys,
+    hashes: Sequence[Node] = (),
+    *,
+    groups: bool = True,
 ) -> str:
     """The statement for labels, doubles, whole numbers and bits of hashes."""
-    columns = [alias(person_label(question), "p"), alias(keys.label(), "g")]
+    columns = [alias(person_label(question), "p"), *([alias(keys.label(), "g")] if groups else ())]
     columns += [column(f"r{i}") for i in range(len(wish.reals))]
     columns += [column(f"v{i}") for i in range(len(wish.wholes))]
     columns += [alias(_first_bits(node), f"h{i}") for i, node in enumerate(hashes)]
@@ -256,6 +296,19 @@ def _has_numba() -> bool:
 def _suits(question: Question) -> bool:
     bounded = isinstance(question, Aggregation) and isinstance(question.bound, (NormBound, Truncate))
     return bounded or isinstance(question, (Norms, NearRanks))
+
+
+def _is_mostly_near(question: Question, rows: int) -> bool:
+    """Whether half of the rows may be near the ranks that are asked for, by public numbers: then nothing is saved."""
+    if not isinstance(question, NearRanks) or (question.keys and question.only is None):
+        return False
+    full = 1 << question.bound.fraction if isinstance(question.bound, NormBound) else 1
+    in_each = sum(2 * reach // (bottom * full) + 3 for _, bottom, reach in question.near)
+    return 2 * in_each * len(question.only or [()]) > rows
+
+
+def _suits_passes(question: Question) -> bool:
+    return can_be_read_again(question.relation) and suits_passes(question, choose_columns(question))
 
 
 def _first_bits(node: Node) -> Node:
@@ -307,12 +360,12 @@ def _truncate(question: Aggregation, bound: Truncate, table: Table, *, hashed: b
         if flag == NEEDS_ROW_HASHES and not alike:
             return NEEDS_ROW_HASHES
         if flag in {0, TIE}:
-            return flag or _totals(question, table, sums.T, present > 0)
+            return flag or total_groups(question, table.keys, sums.T, present > 0)
     limits = tuple(-1 if limit is None else limit for limit in (bound.rows, bound.groups, bound.per_group))
     first = table.wish.width + 2
     by_row = -2 if alike else (first + 1 if hashed else -1)
     sums, present, flag = truncate(*table.blocks, codes, limits, (first, by_row, first), table.group_count)
-    return int(flag) or _totals(question, table, sums.T, present > 0)
+    return int(flag) or total_groups(question, table.keys, sums.T, present > 0)
 
 
 def _few_groups(table: Table, codes: Array, groups: int, per_group: int | None) -> tuple[Array, Array, int]:
@@ -324,71 +377,3 @@ def _few_groups(table: Table, codes: Array, groups: int, per_group: int | None) 
     allowed = MOST_ROWS if per_group is None else min(per_group, MOST_ROWS)
     sums, present, flag = truncate_groups(*table.words, codes, (groups, allowed), table.group_count)
     return sums, present, NEEDS_ROW_HASHES if flag == BUSY and allowed == per_group else int(flag)
-
-
-def _norm_bounded(question: Question, table: Table) -> Totals | None:
-    from mosha.connect.kernels.kernel import group_norms, row_norms  # noqa: PLC0415
-
-    assert isinstance(question, Aggregation)
-    bound = question.bound
-    assert isinstance(bound, NormBound)
-    if not _within(question, bound, table):
-        return None
-    order = [name for name, _ in question.values]
-    kinds, leaders, codes = dict(question.values), bound.leaders(), table.wish.codes
-    sums = np.zeros((table.group_count, len(order)), dtype=np.int64)
-    sizes = (table.group_count, bound.fraction)
-    by_row = [name for name in order if bound.order == 1 and not isinstance(kinds[name], Persons)]
-    for leader, limit in dict.fromkeys(leaders[name] for name in by_row):
-        names = [name for name in by_row if leaders[name][0] == leader]
-        led = np.array([codes[name] for name in names], np.int64)
-        ranks, totals = table.ranks(codes[leader])
-        found = row_norms((ranks, table.groups, table.values), led, totals, limit, sizes)
-        sums[:, [order.index(name) for name in names]] = found.T
-    names = [name for name in order if name not in by_row]
-    if names:
-        rows = [(table.pair_column(codes[n]), names.index(leaders[n][0]), leaders[n][1]) for n in names]
-        found, large = group_norms(*table.pairs, np.array(rows, np.int64), bound.order, sizes)
-        if large:
-            return None
-        sums[:, [order.index(name) for name in names]] = found
-    return _totals(question, table, sums, table.present)
-
-
-def _within(question: Aggregation, bound: NormBound, table: Table) -> bool:
-    """Whether public limits and the size of the table keep every number of the kernels within 64 bits."""
-    most, leaders = max(table.most_rows, 1), bound.leaders()
-    for name, value in question.values:
-        leader, limit = leaders[name]
-        full = limit << bound.fraction
-        share = full if name == leader else full * value.magnitude
-        if value.magnitude * most >= 2**59 or share * max(table.people, 1) >= 2**63:
-            return False
-        if name != leader and value.magnitude * full >= 2**52:
-            return False
-    return True
-
-
-def _buckets(question: Norms, table: Table) -> Totals | None:
-    from mosha.connect.kernels.kernel import group_totals  # noqa: PLC0415
-
-    if question.value.magnitude * max(table.most_rows, 1) >= 2**59:
-        return None
-    code = table.wish.codes[""]
-    if question.order == 1 and code != PERSON:
-        norms = table.totals(code)[table.counts > 0]
-    else:
-        norms = group_totals(*table.pairs, table.pair_column(code), question.order)
-        if (norms == -2).any():
-            return None
-        norms = norms[norms >= 0]
-    buckets = np.searchsorted(np.array(question.thresholds, dtype=np.int64), norms, side="left")
-    persons = np.bincount(buckets, minlength=len(question.thresholds) + 1).astype(np.int64)
-    return Totals(Schema({"norm": Type.INTEGER}), (object_array([*question.thresholds, None]),), {"persons": persons})
-
-
-def _totals(question: Aggregation, table: Table, sums: Array, present: Array) -> Totals:
-    at = np.flatnonzero(present) if question.keys else np.zeros(1, dtype=np.int64)
-    columns = {name: sums[at, place] for place, (name, _) in enumerate(question.values)}
-    found = Totals(question.key_schema, table.keys(at), columns)
-    return found if question.only is None else found.align(question.only)

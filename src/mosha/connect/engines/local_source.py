@@ -39,7 +39,16 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.language import phrase
 from mosha.core.names.extras import load_guest
 
-__all__ = ["LocalSource", "cell_columns", "files_version", "header", "separator_of", "size_of", "tell_unchanged"]
+__all__ = [
+    "LocalSource",
+    "can_be_read_again",
+    "cell_columns",
+    "files_version",
+    "header",
+    "separator_of",
+    "size_of",
+    "tell_unchanged",
+]
 
 MOST_HEADER = 2**20
 NO_SEPARATOR = "\x1f"  # what stands after this character in a line does not count
@@ -227,3 +236,10 @@ def size_of(relation: Relation) -> int | None:
         left = size_of(relation.left)
         return None if left is None or relation.at_most is None else left * relation.at_most
     return None
+
+
+def can_be_read_again(relation: Relation) -> bool:
+    """Whether a relation is one table row by row, so that to read it again takes no more than that."""
+    while isinstance(relation, (Where, Compute)):
+        relation = relation.parent
+    return isinstance(relation, Scan)

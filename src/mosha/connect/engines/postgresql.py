@@ -120,6 +120,8 @@ class PostgreSQL(Server):
 
         def ask(cursor: Any) -> list[list[Any]]:
             cursor.execute("SET LOCAL search_path TO pg_catalog")
+            if question.relation.person is not None:  # each worker would count the rows of all people anew
+                cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
             return [_limit_time(cursor).execute(statement).fetchall() for statement in statements]
 
         answers = self._in_snapshot(ask, rows=True, statement=";\n".join(map(bytes.decode, statements)))

@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["block_starts", "codes_of", "copied_into", "counts_of", "grid_into", "into_blocks", "missing_in"]
+__all__ = [
+    "block_starts",
+    "codes_of",
+    "copied_into",
+    "counts_of",
+    "enter_labels",
+    "find_labels",
+    "grid_into",
+    "into_blocks",
+    "missing_in",
+]
 
 Array = np.ndarray[Any, Any]
 Whole = int | np.int64
@@ -91,11 +101,13 @@ def _grow_table(unique: Array, found: Whole, size: Whole) -> Any:
 
 
 @njit(cache=True)
-def codes_of(labels: Array) -> Any:
-    """Dense codes in the order of first appearance, and the labels in that order; labels are compared exactly."""
-    size, found = 1 << 16, 0
-    table, unique = np.full(size, -1, np.int32), np.empty(size, np.int64)
-    codes = np.empty(len(labels), np.int32)
+def enter_labels(labels: Array, known: Any, codes: Array) -> Any:
+    """Fill codes with dense codes in the order of first appearance; known = (table, labels in that order, how many).
+
+    What is known afterwards comes back: the arrays grow, and are those that were given while they suffice.
+    """
+    table, unique, found = known
+    size = len(table)
     for i in range(len(labels)):
         label = labels[i]
         place = _slot(label, size - 1)
@@ -109,6 +121,30 @@ def codes_of(labels: Array) -> Any:
         if 2 * found > size:
             size *= 4
             table, unique = _grow_table(unique, found, size)
+    return table, unique, found
+
+
+@njit(cache=True)
+def find_labels(labels: Array, known: Any, codes: Array) -> bool:
+    """Fill codes with those that `enter_labels` gave; false as soon as a label has none."""
+    table, unique, _ = known
+    size = len(table)
+    for i in range(len(labels)):
+        place = _slot(labels[i], size - 1)
+        while table[place] >= 0 and unique[table[place]] != labels[i]:
+            place = (place + 1) & (size - 1)
+        if table[place] < 0:
+            return False
+        codes[i] = table[place]
+    return True
+
+
+@njit(cache=True)
+def codes_of(labels: Array) -> Any:
+    """Dense codes in the order of first appearance, and the labels in that order; labels are compared exactly."""
+    codes = np.empty(len(labels), np.int32)
+    known = (np.full(1 << 16, -1, np.int32), np.empty(1 << 16, np.int64), 0)
+    _, unique, found = enter_labels(labels, known, codes)
     return codes, unique[:found].copy()
 
 

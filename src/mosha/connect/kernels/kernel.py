@@ -22,6 +22,7 @@ from numba import njit
 from mosha.connect.kernels.column_kernels import BLOCK, Array, Whole, into_blocks, missing_in
 
 __all__ = [
+    "add_row_norms",
     "add_to_cells",
     "by_person",
     "group_norms",
@@ -30,6 +31,7 @@ __all__ = [
     "pairs_of",
     "row_norms",
     "row_totals",
+    "weigh_totals",
 ]
 
 COUNT, PERSON, KNOWN = -1, -2, -3
@@ -103,21 +105,28 @@ def _sum_values(ranks: Array, groups: Array, column: Array, scales: Any, sums: A
 
 
 @njit(cache=True)
-def row_norms(rows: Any, codes: Array, totals: Array, limit: Whole, sizes: Any) -> Any:
-    """Order 1, values that share a leader: a line of sums for each value.
-
-    rows = (ranks, groups, values); totals[ranks[i]] is the leader's total of the person of row i, `limit` its limit;
-    sizes = (number of groups, fraction). One pass for each value: a loop without choices is several times as fast.
-    """
-    ranks, groups, values = rows
-    count, fraction = sizes
+def weigh_totals(totals: Array, limit: Whole, fraction: Whole) -> Any:
+    """(weights, ratios): what a row of a person with each of these totals counts, and limit / total as a double."""
     factor = limit << fraction
     weights, ratios = np.empty(len(totals), np.int64), np.empty(len(totals), np.float64)
     for rank in range(len(totals)):
         total = np.int64(totals[rank])
         weights[rank] = np.int64(1) << fraction if total <= limit else factor // total
         ratios[rank] = np.float64(factor) / np.float64(max(total, np.int64(1)))
-    sums = np.zeros((len(codes), count), np.int64)
+    return weights, ratios
+
+
+@njit(cache=True)
+def add_row_norms(rows: Any, codes: Array, weighed: Any, scale: Any, sums: Array) -> None:
+    """Add the bounded values of some rows to sums, a line for each of `codes`, which share a leader.
+
+    rows = (ranks, groups, values); weighed = (totals, weights, ratios): totals[ranks[i]] is the leader's total of the
+    person of row i; scale = (its limit, fraction). One pass for each value: a loop without choices is several times as
+    fast.
+    """
+    ranks, groups, values = rows
+    totals, weights, ratios = weighed
+    limit, fraction = scale
     for j in range(len(codes)):
         if codes[j] == COUNT:
             _count_rows(ranks, groups, weights, sums[j])
@@ -125,6 +134,15 @@ def row_norms(rows: Any, codes: Array, totals: Array, limit: Whole, sizes: Any) 
             _counted_known(ranks, groups, values[:, KNOWN - codes[j]], weights, sums[j])
         else:
             _sum_values(ranks, groups, values[:, codes[j]], (totals, ratios, limit, fraction), sums[j])
+
+
+@njit(cache=True)
+def row_norms(rows: Any, codes: Array, totals: Array, limit: Whole, sizes: Any) -> Any:
+    """Order 1, values that share a leader: a line of sums for each; sizes = (number of groups, fraction)."""
+    count, fraction = sizes
+    weights, ratios = weigh_totals(totals, limit, fraction)
+    sums = np.zeros((len(codes), count), np.int64)
+    add_row_norms(rows, codes, (totals, weights, ratios), (limit, fraction), sums)
     return sums
 
 

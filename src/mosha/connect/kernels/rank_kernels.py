@@ -16,7 +16,7 @@ from numba import njit
 
 from mosha.connect.kernels.column_kernels import Array
 
-__all__ = ["WEIGHT_BITS", "near_rows", "sum_runs"]
+__all__ = ["WEIGHT_BITS", "add_coarse", "judge_coarse", "near_rows", "rows_in", "sum_runs"]
 
 WEIGHT_BITS = 13
 CELL_BITS = 21
@@ -32,17 +32,17 @@ def _is_near(below: object, upto: object, total: object, near: Array) -> Any:
 
 
 @njit(cache=True)
-def near_rows(rows: Any, weights: Array, sizes: Any, near: Array) -> Any:
-    """(coarse, totals, words): running totals under each coarse cell, those of groups, and the rows that may be near.
-
-    rows = (persons, groups, cells), weights[p] is what a row of person p counts; sizes = (groups, coarse cells of a
-    group, shift from a cell to its coarse cell). A word is group, cell and weight, in bits from the highest.
-    """
-    persons, groups, cells = rows
-    count, width, shift = sizes
-    coarse = np.zeros((count, width), np.int64)
+def add_coarse(rows: Any, weights: Array, shift: object, coarse: Array) -> None:
+    """Add the weight of rows = (who, groups, cells) to their coarse cells; weights[who[i]] is that of row i."""
+    who, groups, cells = rows
     for i in range(len(groups)):
-        coarse[groups[i], cells[i] >> shift] += weights[persons[i]]
+        coarse[groups[i], cells[i] >> shift] += weights[who[i]]
+
+
+@njit(cache=True)
+def judge_coarse(coarse: Array, near: Array) -> Any:
+    """(totals of groups, which coarse cells are near); `coarse` becomes the running totals under each."""
+    count, width = coarse.shape
     totals, wanted = np.zeros(count, np.int64), np.zeros((count, width), np.bool_)
     for g in range(count):
         total = np.int64(0)
@@ -55,6 +55,13 @@ def near_rows(rows: Any, weights: Array, sizes: Any, near: Array) -> Any:
             wanted[g, c] = here > 0 and _is_near(below, below + here, total, near)
             coarse[g, c] = below
             below += here
+    return totals, wanted
+
+
+@njit(cache=True)
+def rows_in(rows: Any, weights: Array, shift: object, wanted: Array) -> Array:
+    """The rows of wanted coarse cells as words: group, cell and weight, in bits from the highest."""
+    who, groups, cells = rows
     found = 0
     for i in range(len(groups)):
         found += wanted[groups[i], cells[i] >> shift]
@@ -62,9 +69,22 @@ def near_rows(rows: Any, weights: Array, sizes: Any, near: Array) -> Any:
     for i in range(len(groups)):
         if wanted[groups[i], cells[i] >> shift]:
             cell = (np.int64(groups[i]) << CELL_BITS) | np.int64(cells[i])
-            words[filled] = (cell << WEIGHT_BITS) | np.int64(weights[persons[i]])
+            words[filled] = (cell << WEIGHT_BITS) | np.int64(weights[who[i]])
             filled += 1
-    return coarse, totals, words
+    return words
+
+
+@njit(cache=True)
+def near_rows(rows: Any, weights: Array, sizes: Any, near: Array) -> Any:
+    """(coarse, totals, words): running totals under each coarse cell, those of groups, and the rows that may be near.
+
+    sizes = (groups, coarse cells of a group, shift from a cell to its coarse cell).
+    """
+    count, width, shift = sizes
+    coarse = np.zeros((count, width), np.int64)
+    add_coarse(rows, weights, shift, coarse)
+    totals, wanted = judge_coarse(coarse, near)
+    return coarse, totals, rows_in(rows, weights, shift, wanted)
 
 
 @njit(cache=True)

@@ -1,0 +1,204 @@
+"""Questions answered by reading a table several times, so that none of its rows is kept.
+
+The first reading counts what each person has; the last one adds up what that leaves of each row. Memory grows with
+persons and groups. For ranks there is one in between: it finds the coarse cells whose rows the last one collects.
+
+Guarantee:
+    The last reading adds up again what each person has, and there is an answer only where everybody has what the first
+    one found, and where the coarse cells that are near in the last one are among those that were collected. So it is
+    the answer to that reading alone, with the integers of the SQL plan: whoever changes the table in between gets no
+    answer from here, and nobody's rows weigh more than their limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mosha.connect.kernels.bounded_sums import fill_buckets, fits_64_bits, total_groups
+from mosha.connect.kernels.columns import COUNT, PERSON, Wanted, fill_values
+from mosha.connect.kernels.near_rows import NearRows, size_coarse, weigh_counts
+from mosha.connect.kernels.people import Labels, People, TooManyPeople
+from mosha.connect.plan.aggregation import Aggregation, NearRanks, Norms, Question
+from mosha.connect.plan.bounding import NormBound
+from mosha.connect.plan.source import Array, Totals
+
+__all__ = ["Passes", "leaders_of", "suits_passes"]
+
+Batch = Mapping[str, Array]
+Readings = Callable[[], Iterator[Batch]]
+
+
+def suits_passes(question: Question, wish: Wanted) -> bool:
+    """Whether a question needs nothing of a row but its person's total: order 1, and no count of persons."""
+    if isinstance(question, Aggregation):
+        by_norm = isinstance(question.bound, NormBound) and question.bound.order == 1
+        return by_norm and PERSON not in wish.codes.values()
+    if isinstance(question, Norms):
+        return question.order == 1 and PERSON not in wish.codes.values()
+    return isinstance(question, NearRanks)
+
+
+def leaders_of(question: Question, wish: Wanted) -> tuple[int, ...]:
+    """Of which values each person's total is asked for."""
+    if isinstance(question, Aggregation) and isinstance(question.bound, NormBound):
+        leaders = question.bound.leaders()
+        return tuple(dict.fromkeys(wish.codes[leaders[name][0]] for name, _ in question.values))
+    if isinstance(question, NearRanks):
+        return (COUNT,) if isinstance(question.bound, NormBound) else ()
+    return (wish.codes[""],)
+
+
+@dataclass(frozen=True)
+class Passes:
+    """One question over one table: `first` reads what counting people needs, `again` everything.
+
+    `labels` are those of the groups that are asked for, where they are known: others are left out. `rows` and `memory`
+    are sizes of the table and of what people and groups may take.
+    """
+
+    question: Question
+    wish: Wanted
+    first: Readings
+    again: Readings
+    labels: range | None
+    keys: Callable[[Array], tuple[Array, ...]]
+    is_ambiguous: Callable[[Array], bool]
+    rows: int
+    memory: int
+
+    def answer(self) -> Totals | None:
+        """The answer, or None where the SQL plan must give it."""
+        leaders = leaders_of(self.question, self.wish)
+        people = People([code for code in leaders if code != COUNT], self.rows, self.memory // 2)
+        groups = Labels(self.labels, self.memory // 4)
+        try:
+            rows = self._count(people, groups, leaders)
+        except TooManyPeople:
+            return None
+        if not rows or self.is_ambiguous(groups.labels):
+            return None
+        if isinstance(self.question, Norms):
+            return self._count_norms(people, leaders)
+        if isinstance(self.question, NearRanks):
+            return self._find_near(people, groups, rows)
+        assert isinstance(self.question, Aggregation)
+        return self._sum(self.question, people, groups)
+
+    def _count(self, people: People, groups: Labels, leaders: tuple[int, ...]) -> int:
+        """The first reading: how many rows there were."""
+        rows = 0
+        values = _Values(self.wish)
+        for batch in self.first():
+            inside = groups.learn(batch["g"]) if "g" in batch else None
+            if leaders:
+                lines = values.fill(batch) if any(code != COUNT for code in leaders) else None
+                people.add(batch["p"], lines, inside)
+            rows += len(batch["p"]) if inside is None else int(inside.sum())
+        return rows
+
+    def _count_norms(self, people: People, leaders: tuple[int, ...]) -> Totals | None:
+        assert isinstance(self.question, Norms)
+        if self.question.value.magnitude * max(people.most_rows, 1) >= 2**59:
+            return None
+        (code,) = leaders
+        return fill_buckets(self.question, people.totals(code))
+
+    def _sum(self, question: Aggregation, people: People, groups: Labels) -> Totals | None:
+        from mosha.connect.kernels.kernel import add_row_norms, weigh_totals  # noqa: PLC0415  (numba is an extra and takes time to load)
+
+        bound, codes = question.bound, self.wish.codes
+        assert isinstance(bound, NormBound)
+        if not fits_64_bits(question, bound, people.most_rows, people.size):
+            return None
+        names = [name for name, _ in question.values]
+        sums = np.zeros((len(names), groups.size), np.int64)
+        work = []
+        for name, limit in dict.fromkeys(bound.leaders()[name] for name in names):
+            led = [each for each in names if bound.leaders()[each][0] == name]
+            leader, part = people.lead(codes[name]), np.zeros((len(led), groups.size), np.int64)
+            weighed = (leader.totals, *weigh_totals(leader.totals, limit, bound.fraction))
+            work.append((leader, np.array([codes[each] for each in led], np.int64), weighed, limit, part, led))
+        people.forget()
+        for found in self._follow(people, groups):
+            if found is None:
+                return None
+            places, codes_of_groups, lines = found
+            for leader, led_codes, weighed, limit, part, _ in work:
+                ranks = leader.follow(places, lines)
+                add_row_norms((ranks, codes_of_groups, lines), led_codes, weighed, (limit, bound.fraction), part)
+        if not all(leader.is_unchanged() for leader, *_ in work):
+            return None
+        for *_, part, led in work:
+            sums[[names.index(name) for name in led]] = part
+        everyone = np.ones(groups.size, np.bool_)  # groups without rows are there because they are asked for
+        return total_groups(question, lambda at: self.keys(groups.labels[at]), sums.T, everyone)
+
+    def _follow(self, people: People | None, groups: Labels) -> Iterator[tuple[Array, Array, Array] | None]:
+        """A later reading: places of people, codes of groups and values; None where one was not there before."""
+        values = _Values(self.wish)
+        for batch in self.again():
+            codes, inside = groups.find(batch.get("g"), len(batch["p"]))
+            if codes is None:
+                yield None
+                return
+            kept = batch if inside is None else {name: column[inside] for name, column in batch.items()}
+            places = np.zeros(len(kept["p"]), np.int32) if people is None else people.find(kept["p"])
+            if places is None:
+                yield None
+                return
+            yield places, codes, values.fill(kept)
+
+    def _find_near(self, people: People, groups: Labels, rows: int) -> Totals | None:
+        from mosha.connect.kernels.rank_kernels import add_coarse, judge_coarse, rows_in  # noqa: PLC0415
+
+        question = self.question
+        assert isinstance(question, NearRanks)
+        sizes = size_coarse(question, rows, groups.size)
+        if sizes is None:
+            return None
+        count, width, shift = sizes
+        near = np.array(question.near, np.int64)
+        leader = people.lead(COUNT) if isinstance(question.bound, NormBound) else None
+        weights = weigh_counts(question.bound, np.zeros(1, np.int32) if leader is None else leader.totals)
+        people.forget()
+        wanted, words = None, [np.empty(0, np.int64)]
+        while True:
+            coarse, met = np.zeros((count, width), np.int64), 0
+            for found in self._follow(None if leader is None else people, groups):
+                if found is None:
+                    return None
+                places, codes, lines = found
+                met += len(places)
+                who = places if leader is None else leader.follow(places, lines)
+                add_coarse((who, codes, lines[:, 0]), weights, shift, coarse)
+                if wanted is not None:
+                    words.append(rows_in((who, codes, lines[:, 0]), weights, shift, wanted))
+            totals, judged = judge_coarse(coarse, near)
+            if rows != met or (leader is not None and not leader.is_unchanged()):
+                return None
+            if wanted is not None:
+                break
+            wanted = judged
+        if (judged & ~wanted).any():
+            return None
+        named, joined = lambda at: self.keys(groups.labels[at]), np.concatenate(words)
+        words.clear()
+        return NearRows(question, coarse, totals, joined, shift, named).count_cells()
+
+
+class _Values:
+    """Values of a batch, in memory that the next one uses again."""
+
+    def __init__(self, wish: Wanted) -> None:
+        self._wish = wish
+        self._lines = np.empty((0, wish.width), np.int32 if wish.magnitude < 2**31 else np.int64)
+
+    def fill(self, batch: Batch) -> Array:
+        rows = len(batch["p"])
+        if rows > len(self._lines):
+            self._lines = np.empty((rows, self._wish.width), self._lines.dtype)
+        fill_values(self._lines, 0, batch, self._wish)
+        return self._lines[:rows]
