@@ -39,7 +39,7 @@ def protect_visits(wards: list[str]) -> Any:
     return mosha.protect(data, unit=patient, account=account)
 
 
-def draw_answers(language: str) -> dict[str, Any]:
+def draw_answers(language: Any) -> dict[str, Any]:
     zh, wards = language == "zh", WARDS[language]
     visits = protect_visits(wards)
     by_ward = visits.group_by("ward", keys=wards).count().release(epsilon=0.3)
@@ -53,7 +53,7 @@ def draw_answers(language: str) -> dict[str, Any]:
     }
 
 
-def draw_streams(language: str) -> dict[str, Any]:
+def draw_streams(language: Any) -> dict[str, Any]:
     arrival = mosha.Reading()
     account = mosha.Ledger.memory().account("door", unit=arrival, epsilon=1)
     with account.open(mosha.streams.counter(unit=arrival, horizon=60, epsilon=1)) as run:
@@ -64,7 +64,7 @@ def draw_streams(language: str) -> dict[str, Any]:
     return {"band": draw_band(releases, **words)}
 
 
-def draw_graphs(language: str) -> dict[str, Any]:
+def draw_graphs(language: Any) -> dict[str, Any]:
     """A network that grows by preferential attachment: few vertices have most of the edges."""
     rng = np.random.default_rng(7)  # the network is public, so that everybody sees the same one
     ends, edges = [0, 1], {(0, 1)}
@@ -85,7 +85,7 @@ def draw_graphs(language: str) -> dict[str, Any]:
     }
 
 
-def draw_others(language: str) -> dict[str, Any]:
+def draw_others(language: Any) -> dict[str, Any]:
     def say(english: str, chinese: str) -> str:
         return chinese if language == "zh" else english
 
@@ -118,7 +118,7 @@ def draw_others(language: str) -> dict[str, Any]:
     }
 
 
-def draw_all(language: str) -> dict[str, Any]:
+def draw_all(language: Any) -> dict[str, Any]:
     mosha.set_language(language)
     return draw_answers(language) | draw_streams(language) | draw_graphs(language) | draw_others(language)
 

@@ -47,10 +47,10 @@ def evaluate(expression: Expression, row: dict, schema: Schema) -> Any:
         return expression.value
     if isinstance(expression, Case):
         return _case(expression, row, schema)
-    values = [evaluate(argument, row, schema) for argument in expression.arguments]  # type: ignore[attr-defined]
-    kinds = [type_of(argument, schema) for argument in expression.arguments]  # type: ignore[attr-defined]
-    result = type_of(expression, schema)
-    return RULES[expression.operator](values, kinds, result, expression)  # type: ignore[attr-defined]
+    node: Any = expression
+    values = [evaluate(argument, row, schema) for argument in node.arguments]
+    kinds = [type_of(argument, schema) for argument in node.arguments]
+    return RULES[node.operator](values, kinds, type_of(node, schema), node)
 
 
 def _case(case: Any, row: Any, schema: Any) -> Any:

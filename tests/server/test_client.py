@@ -88,8 +88,8 @@ def test_an_error_says_each_thing_once_and_what_was_spent(house: Any) -> None:
             headers={"Accept-Language": language},
         )
         error = revive(refused.status_code, refused.content)
-        assert error.nearest == "SELECT COUNT(*) FROM visits"  # type: ignore[attr-defined]
-        assert str(error).count(error.nearest) == 1  # type: ignore[attr-defined]
+        assert error.nearest == "SELECT COUNT(*) FROM visits"
+        assert str(error).count(error.nearest) == 1
         asked = house.ask("li", key="much too dear", epsilon=5.0)
         error = revive(asked.status_code, asked.content)
         assert error.spent == "nothing"

@@ -16,7 +16,7 @@ DAYS = [
     for month, day in ((1, 1), (2, 27), (6, 30), (12, 29))
     for step in range(4)
 ]
-ROWS = {
+ROWS: dict[str, list[Any]] = {
     "d": DAYS * 3,
     "e": [day + timedelta(days=17 * place - 400) for place, day in enumerate(DAYS)] * 3,
     "t": [datetime(day.year, day.month, day.day, place % 24, place % 60) for place, day in enumerate(DAYS)] * 3,  # noqa: DTZ001
@@ -95,7 +95,7 @@ def test_a_function_means_what_duckdb_takes_it_for(value: str, table: Any, plain
 
 
 def test_week_of_the_year_is_that_of_iso(table: Any) -> None:
-    weeks = [day.isocalendar().week for day in ROWS["d"]]  # type: ignore[attr-defined]
+    weeks = [day.isocalendar().week for day in ROWS["d"]]
     found = ask("SELECT EXTRACT(WEEK FROM d) AS w, COUNT(*) AS n FROM v GROUP BY w ORDER BY w", table)
     assert [(week, round(n)) for week, n in found] == [(week, weeks.count(week)) for week in sorted(set(weeks))]
 

@@ -184,4 +184,4 @@ def test_what_can_be_asked_and_what_was_paid_for_have_cards() -> None:
     assert "0 of 1 left" in str(run)
     assert "paid epsilon 0.5" in run._repr_html_()
     with pytest.raises(AttributeError, match="did you mean step"):
-        run.stepp  # noqa: B018
+        run.stepp  # type: ignore[attr-defined]  # noqa: B018
