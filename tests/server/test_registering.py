@@ -178,6 +178,7 @@ def test_a_table_of_a_file_and_the_same_data_once_more_are_registered_on_the_pag
     assert 'name="again"' not in looked.text
     fields = FIELDS | {"path": "wards.duckdb", "table": "beds", "epsilon": "1", "do": "propose"}
     assert wang.send("/register", **fields | {"name": "beds"}).url.path == "/datasets/beds"
+    assert 'name="again"' not in wang.send("/register", **fields | {"name": "beds_again", "path": "no.duckdb"}).text
     refused = wang.send("/register", **fields | {"name": "beds_again"})
     assert "is registered already, as" in html.unescape(refused.text)
     assert 'name="again"' in refused.text
