@@ -15,6 +15,7 @@ from mosha.synth.measuring import distances as measuring
 from mosha.synth.measuring.distances import distance_deviation, measure_distances
 from mosha.synth.modelling.choosing import Distances, choose_pairs, complete_pairs, span_tree
 from mosha.synth.modelling.mixture import PairTarget, centre_table
+from mosha.synth.modelling.oneways import find_group_error, nearest_counts
 from tests.synth.test_residuals import is_spread_right
 
 SIZES = (2, 3, 2)
@@ -126,6 +127,30 @@ def test_nothing_is_chosen_where_noise_explains_the_distances() -> None:
     assert choose_pairs(Distances(values, 0.01), 6, is_tree=False, is_asked=False) == []
     assert len(choose_pairs(Distances(values, 0.01), 6, is_tree=False, is_asked=True)) == 12
     assert len(span_tree(values, 6)) == 5
+
+
+def test_what_the_noise_of_one_ways_puts_between_a_pair_and_their_product_is_no_distance() -> None:
+    """Two columns of 64 cells that nothing joins: one-ways with much noise put a product far from their pair."""
+    generator, total, deviation = np.random.default_rng(), 20_000.0, 150.0
+    groups, exact = np.repeat(np.arange(8), 8), np.full(64, total / 64)
+    apart, off = [], []
+    for _ in range(40):
+        noisy = [nearest_counts(exact + generator.normal(0, deviation, 64)) for _ in range(2)]
+        errors = [find_group_error(counts, deviation, groups, ordered=False, known=64) for counts in noisy]
+        merged = [np.bincount(groups, counts) / counts.sum() for counts in noisy]
+        apart.append(float(np.abs(np.outer(*merged) - 1 / 64).sum()) / 2)
+        off.append(math.sqrt(Distances.find(np.array([1.0]), errors, 0.0).values[0, 1] ** 2))
+    usual = math.sqrt(1 - float(np.mean(off)) ** 2)  # what is taken off, where the distance is 1
+    assert 0.7 < usual / float(np.mean(apart)) < 1.4  # the mean of 40 strays by a twentieth
+    assert Distances.find(np.array([0.5 * float(np.mean(apart))]), errors, 0.0).values[0, 1] == 0
+
+
+def test_the_largest_distances_are_expected_to_be_smaller_than_they_were_measured() -> None:
+    values = np.abs(np.random.default_rng().normal(0.05, 0.1, 300))
+    noisy = Distances({(0, i + 1): float(value) for i, value in enumerate(values)}, 0.1)
+    assert max(noisy.expected.values()) < 0.6 * max(noisy.values.values())
+    exact = Distances(noisy.values, 1e-6)
+    assert max(exact.expected.values()) == pytest.approx(max(noisy.values.values()), rel=1e-3)
 
 
 def test_a_tree_says_of_other_pairs_what_a_chain_of_conditionals_does() -> None:

@@ -5,6 +5,7 @@ All of it reads what was released alone.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +31,33 @@ class Distances:
     values: Mapping[Pair, float]
     deviation: float
 
+    @staticmethod
+    def find(values: Reals, off: Sequence[float], deviation: float) -> Distances:
+        """Noisy distances of all pairs, less what errors of one-ways (of each column, as shares) put into them.
+
+        Errors and dependence point into unrelated directions, so that their squares add up.
+        """
+        found, squares = np.maximum(values, 0.0) ** 2, np.square(off)
+        order = enumerate(itertools.combinations(range(len(off)), 2))
+        near = {(a, b): max(0.0, float(found[place] - squares[a] - squares[b])) for place, (a, b) in order}
+        return Distances({pair: math.sqrt(square) for pair, square in near.items()}, deviation)
+
     @property
     def threshold(self) -> float:
         """What noise alone passes in about one of many pairs, however many there are."""
         return self.deviation * math.sqrt(2 * math.log(max(len(self.values), 2)))
+
+    @property
+    def expected(self) -> dict[Pair, float]:
+        """What the distances are likely to be: the largest ones are large because of their noise, too.
+
+        Empirical Bayes: each is pulled towards their mean, the more the less they differ beyond their noise.
+        """
+        found = np.array(list(self.values.values()))
+        spread = max(0.0, float(np.var(found)) - self.deviation**2)
+        kept = spread / (spread + self.deviation**2) if spread > 0 else 0.0
+        middle = max(0.0, float(np.mean(found)))
+        return {pair: max(0.0, middle + kept * (value - middle)) for pair, value in self.values.items()}
 
 
 def choose_pairs(distances: Distances, columns: int, *, is_tree: bool, is_asked: bool) -> list[Pair]:
@@ -63,9 +87,10 @@ def choose_pairs(distances: Distances, columns: int, *, is_tree: bool, is_asked:
 
 def explained_distance(distances: Distances, chosen: Sequence[Pair], columns: int) -> float:
     """The mean distance from independence, over all pairs, that chosen ones explain: their own and what they imply."""
-    implied = _imply_distances(span_tree(chosen, columns), distances.values, columns)
-    own = {pair: distances.values[pair] for pair in chosen}
-    found = sum(own.get(pair, implied.get(pair, 0.0)) for pair in distances.values)
+    expected = distances.expected
+    implied = _imply_distances(span_tree(chosen, columns), expected, columns)
+    own = {pair: expected[pair] for pair in chosen}
+    found = sum(own.get(pair, implied.get(pair, 0.0)) for pair in expected)
     return found / max(len(distances.values), 1)
 
 

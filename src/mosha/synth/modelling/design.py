@@ -19,7 +19,7 @@ from mosha.mechanisms.residuals.residuals import Measured, Term
 from mosha.synth.measuring.columns import CodedColumn, Wholes
 from mosha.synth.modelling.choosing import DENSE, Distances, Pair, choose_pairs, explained_distance, span_tree
 from mosha.synth.modelling.mixture import PairTarget, shrink_towards_independence
-from mosha.synth.modelling.oneways import clean_counts, group_cells
+from mosha.synth.modelling.oneways import clean_counts, find_group_error, group_cells
 
 __all__ = [
     "MOST_GROUPS",
@@ -61,13 +61,12 @@ ONE_WAY_WEIGHT, PAIR_WEIGHT = 1.4, 0.3
 
 STRONG, MOST_STRONG, FEW_GROUPS = 0.2, 0.03, 6
 """Pairs that are at least so far from independence are measured again in finer groups; at most this share of all.
-
 Where pairs have fewer groups than `FEW_GROUPS`, the budget is better spent on measuring all of them once more."""
 
 MERGED = 0.6
 """A column with more groups than this share of its cells needs no finer ones: measuring all pairs again is better."""
 
-COMPARED, MOST_DOUBT, LOST = 8, 0.2, 3.0
+COMPARED, MOST_DOUBT, LOST = 8, 0.2, 4.0
 """Groups of a column in which distances are taken; with more noise than this share of all rows they say nothing."""
 
 LEAST_SHARE, FOR_TARGET = 1e-5, 6.0
@@ -242,13 +241,15 @@ def expect_independence(columns: Sequence[CodedColumn], design: Design, measured
     }
 
 
-def read_distances(columns: Sequence[CodedColumn], measured: Measured, values: Reals, deviation: float) -> Distances:
-    """Distances as shares of all rows: the sum of absolute differences is twice that."""
-    total, _ = clean_oneways(columns, measured)
-    order = itertools.combinations(range(len(columns)), 2)
-    return Distances(
-        {pair: float(value) / (2 * total) for pair, value in zip(order, values, strict=True)}, deviation / (2 * total)
-    )
+def read_distances(
+    columns: Sequence[CodedColumn], design: Design, measured: Measured, values: Reals, deviation: float
+) -> Distances:
+    """Distances as shares of all rows, less what the noise of one-ways puts between a pair and their product."""
+    total, shares = clean_oneways(columns, measured)
+    off = [find_group_error(share * total, measured.deviations.get(((i, 1),), 0.0), design.groups[i],
+                            ordered=column.is_ordered, known=column.known_cells)
+           for i, (column, share) in enumerate(zip(columns, shares, strict=True))]  # fmt: skip
+    return Distances.find(values / (2 * total), off, deviation / (2 * total))
 
 
 def design_pairs(

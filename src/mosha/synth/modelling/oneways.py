@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mosha.mechanisms.residuals.axis import Reals
 from mosha.synth.measuring.columns import Wholes
 
-__all__ = ["clean_counts", "group_cells", "nearest_counts"]
+__all__ = ["clean_counts", "find_group_error", "group_cells", "nearest_counts"]
 
 THRESHOLD = 2.5
 """Coefficients of wavelets below so many deviations of their noise are taken for noise."""
@@ -45,6 +45,22 @@ def clean_counts(counts: Reals, deviation: float, *, ordered: bool, known: int) 
         found.append(smooth)
     tables = [table + (total - table.sum()) / len(table) for table in found or [np.asarray(counts, np.float64)]]
     return np.asarray(np.mean([nearest_counts(table) for table in tables], axis=0), np.float64)
+
+
+def find_group_error(
+    counts: Reals, deviation: float, groups: Wholes, *, ordered: bool, known: int, draws: int = 6
+) -> float:
+    """How far the shares of groups are off once the noise of their cells is cleaned: half of an l1 norm.
+
+    The noise is drawn anew around the counts that are known, the same every time, and cleaned in the same way.
+    """
+    generator, total = np.random.default_rng(0), max(float(counts.sum()), 1.0)
+    own, found = np.bincount(groups, counts), 0.0
+    for _ in range(draws):
+        again = clean_counts(counts + generator.normal(0, deviation, len(counts)), deviation, ordered=ordered,
+                             known=known)  # fmt: skip
+        found += float(np.abs(np.bincount(groups, again * (total / max(float(again.sum()), 1.0))) - own).sum())
+    return found / (2 * draws * total)
 
 
 def _denoise(values: Reals, deviation: float, wavelet: Sequence[float]) -> Reals:

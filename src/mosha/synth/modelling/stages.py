@@ -81,7 +81,7 @@ def _compare(
         again = noise.measure(design.axes, design.shares, counts, rng)
         return design, pack(again.residuals), combine(one, again), None
     values = measure_distances(noise, expect_independence(columns, design, one), counts, rng)
-    return design, values, one, read_distances(columns, one, values, deviation)
+    return design, values, one, read_distances(columns, design, one, values, deviation)
 
 
 def whole_multiplier(noise: ResidualNoise, stage: str) -> float:
