@@ -194,12 +194,12 @@ class ReleasePlan:
 
     def show_grouping(self, kept: Grouping) -> ReleasePlan:
         """The same plan, whose error bars are those of the grouping that keeps these keys; infinite if nobody asked."""
-        return replace(self, parts=[show_grouping(part, kept) for part in self.parts])
+        return replace(self, parts=[show_grouping(p, kept) for p in self.parts]) if self.frame.sets else self
 
     @property
     def is_for_groupings(self) -> bool:
         """Whether its noise is planned for several groupings together."""
-        return any(map(is_planned, self.parts))
+        return bool(self.frame.sets) and any(map(is_planned, self.parts))
 
     def explain(self) -> str:
         """The bounded SQL of each part, with its price."""
