@@ -1,6 +1,8 @@
 """No admitted expression raises for any row: constants are refused when built, and rows without a value are NULL."""
 
+from contextlib import suppress
 from datetime import date, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,10 +24,11 @@ from mosha.connect import (
     private,
     when,
 )
+from mosha.connect.language.checking import result_type
 from mosha.connect.language.expression import Call
 from mosha.connect.language.limits import LIMITS, MOST_PARTS, MOST_PLACES, WIDEST_BIN
 from mosha.connect.language.schema import LONGEST_TEXT
-from mosha.connect.plan.aggregation import MOST_TEXTS, texts_in
+from mosha.connect.plan.aggregation import _MAKERS, MOST_TEXTS, texts_in
 from mosha.core.errors import DataError, InvalidParameter
 from tests.function_table import MEANINGS, PAGE, read_prose, write_table
 
@@ -194,3 +197,24 @@ def test_dates_at_the_ends_of_their_range_have_parts_and_first_days(place: Any) 
 def test_the_page_of_functions_has_the_table_that_the_ranges_say() -> None:
     assert set(MEANINGS) == set(Operator)
     assert PAGE.read_text() == read_prose() + write_table(), "python -m tests.function_table writes it anew"
+
+
+def test_every_operator_that_makes_a_text_is_counted() -> None:
+    """RIGHT and SPLIT_PART were not: 500 parts of one long text took 4 GB, of no row with such a text nothing."""
+    made = set()
+    for operator in Operator:
+        call = SimpleNamespace(operator=operator, options=(Type.TEXT,), arguments=(col("t"),))
+        with suppress(DataError):
+            made |= {operator} if result_type(call, [Type.TEXT]) is Type.TEXT else set()  # type: ignore[arg-type]
+    shown = {Operator.CAST, Operator.COALESCE}  # 26 characters, and no text that is not there already
+    assert made == {*_MAKERS} | shown
+    assert texts_in(col("t").ilike("%" + "".join(map(chr, range(0x400, 0x460))) + "%")) > 10
+    assert texts_in(col("t").like("%ABC%")) == 1
+
+
+def test_so_many_parts_of_texts_are_refused_as_would_fill_the_memory(extremes: Any) -> None:
+    parts = [Call(Operator.SPLIT, (col("t"),), ("a", place)) for place in range(1, 200)]
+    ends = [Call(Operator.TAIL, (col("t"),), (place,)) for place in range(1, 600)]
+    for several in (parts, ends):
+        with pytest.raises(DataError, match="texts of every row"):
+            Aggregation(extremes, {f"k{n}": k for n, k in enumerate(several)}, {"n": Rows()}, bound=Unbounded())

@@ -12,6 +12,7 @@ import numpy as np
 from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.engines.source import stop_at
 from mosha.connect.language.expression import Column, Expression
+from mosha.connect.plan.plan_size import check_size, list_expressions
 from mosha.connect.plan.relation import Relation, rebase
 from mosha.connect.plan.source import Source
 from mosha.core.account import Account
@@ -94,6 +95,8 @@ class Question(Shown):
             raise InvalidParameter("tables.top_counts", parameter="top", spent="nothing")
         if unknown := [name for kept in self.sets for name in kept if name not in dict(self.keys)]:
             raise InvalidParameter("tables.sets_of_keys", name=unknown[0], spent="nothing")
+        asked = [part for aggregate in self.aggregates.values() for part in list_expressions(aggregate)]
+        check_size(self.relation, [*(expression for _, expression in self.keys), *asked])
         self._check_keys()
         check_parts(self.frame, self.aggregates)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from mosha.connect.language.limits import MOST_PARTS, check_call, check_grid
+from mosha.connect.language.limits import MOST_PARTS, check_call, check_grid, check_size
 from mosha.connect.language.operator import Operator
 from mosha.connect.language.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter
@@ -58,6 +58,8 @@ class Expression:
     """
 
     __hash__ = object.__hash__
+    size = 0
+    """How many operators it has, those of a part that stands in two places counted in both."""
 
     def __getattr__(self, name: str) -> NoReturn:
         """Only for names that do not exist: the answer names the right one."""
@@ -316,6 +318,7 @@ class Call(Expression):
     options: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
+        check_size(self, self.arguments)
         constants = [part.value for part in self.arguments[1:] if isinstance(part, Literal)]
         check_call(self.operator, len(self.arguments), constants, self.options)
         for option in self.options:

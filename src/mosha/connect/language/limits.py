@@ -7,7 +7,7 @@ value there gets NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,14 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer, real
 
 __all__ = [
-    "DATE_UNITS", "LIMITS", "LONGEST_PATTERN", "LONGEST_SHIFTS", "MOST_PARTS", "MOST_PLACES", "MOST_VALUES",
-    "WIDEST_BIN", "Limits", "check_call", "check_grid", "check_limit", "seeds",
+    "DATE_UNITS", "LARGEST_EXPRESSION", "LIMITS", "LONGEST_PATTERN", "LONGEST_SHIFTS", "MOST_PARTS", "MOST_PLACES",
+    "MOST_VALUES", "WIDEST_BIN", "Limits", "check_call", "check_grid", "check_limit", "check_size", "seeds",
 ]  # fmt: skip
 
 DATE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 MOST_PLACES = 2**31 - 1  # of a text: engines count them in 32 bits, and no text is that long
 WIDEST_BIN = 2**61
+LARGEST_EXPRESSION = 2**13  # operators
 LONGEST_PATTERN = 1000
 MOST_PARTS = 8  # of one concatenation; longer ones are put together from shorter ones
 MOST_SPLIT = 1000  # parts of a text
@@ -60,6 +61,18 @@ def check_call(operator: Operator, arguments: int, constants: Sequence[object], 
             "connect.arguments_number", operator=operator.name.lower(), allowed=allowed, given=arguments
         )
     limits.check(constants, options)
+
+
+def check_size(expression: object, parts: Iterable[object]) -> None:
+    """Refuse what is too large to be written out, which a few words can ask for: parts stand in many places.
+
+    Guarantee:
+        Whatever walks through an expression, as a tree, meets at most `LARGEST_EXPRESSION` operators.
+    """
+    size = 1 + sum(getattr(part, "size", 0) for part in parts)
+    if size > LARGEST_EXPRESSION:
+        raise InvalidParameter("connect.expression_too_large", most=LARGEST_EXPRESSION, spent="nothing")
+    object.__setattr__(expression, "size", size)
 
 
 def check_grid(low: Any, high: Any, exponent: Any, center: Any = 0) -> None:

@@ -10,7 +10,8 @@ from typing import Literal, get_args
 from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.language.schema import Schema, Type
-from mosha.connect.plan.relation import Relation, Stability, check_depth
+from mosha.connect.plan.plan_size import check_step
+from mosha.connect.plan.relation import Relation, Stability
 from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.language import phrase
@@ -44,7 +45,7 @@ class OwnerJoin(Relation):
     several: SeveralOwners = "nobody"
 
     def __post_init__(self) -> None:
-        check_depth(self, self.left, self.right)
+        check_step(self, self.left, self.right)
         if self.right.person is None or self.left.person is not None or self.left.stability == NOT_CHANGED:
             raise DataError("connect.owner_needs_person")
         if self.several not in get_args(SeveralOwners):
@@ -87,7 +88,7 @@ class Pick(Relation):
     columns: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        check_depth(self, self.parent)
+        check_step(self, self.parent)
         for new, old in self.columns.items():
             Column(new)
             self.parent.schema[old]
@@ -153,7 +154,7 @@ class Summary(Relation):
     columns: Mapping[str, SummaryColumn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_depth(self, self.parent)
+        check_step(self, self.parent)
         if self.parent.stability != NOT_CHANGED and (self.parent.person is None or self.parent.person not in self.keys):
             raise DataError("connect.summary_needs_person")
         for name, asked in self.columns.items():
@@ -195,7 +196,7 @@ class Union(Relation):
     right: Relation
 
     def __post_init__(self) -> None:
-        check_depth(self, self.left, self.right)
+        check_step(self, self.left, self.right)
         if self.left.person != self.right.person or list(self.left.schema) != list(self.right.schema):
             raise DataError("connect.union_of_different_columns")
         public = [side.stability == NOT_CHANGED for side in (self.left, self.right)]

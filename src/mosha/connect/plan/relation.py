@@ -10,6 +10,7 @@ from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Column, Expression, as_expression
 from mosha.connect.language.limits import check_limit, seeds
 from mosha.connect.language.schema import Columned, Schema, Type
+from mosha.connect.plan.plan_size import check_step
 from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.options import JoinName
@@ -27,8 +28,6 @@ __all__ = [
     "private",
     "public",
 ]
-
-DEEPEST = 128
 
 
 @dataclass(frozen=True)
@@ -102,14 +101,6 @@ class Relation(Columned):
         return Limit(self, rows, key)
 
 
-def check_depth(relation: Relation, *beneath: Relation) -> None:
-    """Refuse plans that are deeper than programs can follow by calling themselves; counted, not followed."""
-    depth = 1 + max(getattr(below, "depth", 0) for below in beneath)
-    if depth > DEEPEST:
-        raise InvalidParameter("connect.plan_too_deep", most=DEEPEST, spent="nothing")
-    object.__setattr__(relation, "depth", depth)
-
-
 def _pairs(on: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     if not on:
         raise InvalidParameter("connect.join_needs_columns", parameter="on")
@@ -174,7 +165,7 @@ class Where(_Step):
     predicate: Expression
 
     def __post_init__(self) -> None:
-        check_depth(self, self.parent)
+        check_step(self, self.parent)
         if type_of(self.predicate, self.parent.schema) is not Type.BOOLEAN:
             raise DataError("connect.where_needs_condition")
 
@@ -188,7 +179,7 @@ class Compute(_Step):
     expression: Expression
 
     def __post_init__(self) -> None:
-        check_depth(self, self.parent)
+        check_step(self, self.parent)
         Column(self.name)
         if self.name == self.parent.person:
             raise DataError("connect.person_column_computed", column=self.name)
@@ -214,7 +205,7 @@ class Limit(_Step):
     key: bytes
 
     def __post_init__(self) -> None:
-        check_depth(self, self.parent)
+        check_step(self, self.parent)
         check_limit("rows", self.rows)
         seeds(self.key)
         if self.parent.person is None:
@@ -248,7 +239,7 @@ class _Join(Relation):
         return Schema({**left, **added}, loose=left.loose | (right.loose & set(added)))
 
     def _check(self) -> None:
-        check_depth(self, self.left, self.right)
+        check_step(self, self.left, self.right)
         for left, right in self.on:
             join_types([self.left.schema[left], self.right.schema[right]], "connect.where_join_on", column=left)
         both = sorted(set(self.left.schema) & set(self.right_columns))

@@ -61,7 +61,7 @@ def match_any(value: Expression, patterns: list[str], *, folded: bool = False) -
 def _is_split(text: str) -> bool:
     """Whether alternatives stand outside of all parentheses."""
     depth = 0
-    for part in re.sub(r"\\.", "", text):
+    for part in re.sub(r"\\.|\[[^\]]*\]", "", text):
         depth += (part == "(") - (part == ")")
         if part == "|" and depth == 0:
             return True

@@ -17,6 +17,7 @@ from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.options import QuantileBars
 from mosha.core.unit import Person
 from mosha.tables.answer import Answer
+from mosha.tables.functions.reading_text import reading
 from mosha.tables.question import Question
 from mosha.tables.sql.asked_first import AskedFirst, check_any_number, find_values, replace_values
 from mosha.tables.sql.parsing import check_select, open_results, parse, read_tree
@@ -86,7 +87,8 @@ def query(
         prices = {name: options.pop(name) for name in ("epsilon", "delta", "rho")}
         told = _say_paths(steps.list_questions(), from_)
         return told + steps.explain(prices, statements=True) if steps.explained else steps.answer(prices, **options)
-    checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
+    with reading():
+        checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
     if checked.explained:
         return _say_paths([checked.question], from_) + checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
     return checked.answer(checked.question.release(**options))
@@ -126,11 +128,13 @@ def explain(
     if (steps := read_steps(sql, from_, ranges, keys, bars)) is not None:
         told = steps.explain({"epsilon": epsilon, "delta": delta, "rho": rho}, statements=statements)
         return _say_paths(steps.list_questions(), from_) + told
-    checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
+    with reading():
+        checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
     explained = checked.question.explain(epsilon=epsilon, delta=delta, rho=rho, statements=statements)
     return _say_paths([checked.question], from_) + explained
 
 
+@reading()
 def read_steps(
     sql: str,
     tables: Mapping[str, object],
@@ -225,6 +229,7 @@ def _say_paths(questions: Sequence[Question], tables: Mapping[str, object]) -> s
     return "".join(lines)
 
 
+@reading()
 def _read_public(sql: str, tables: Mapping[str, object]) -> PublicStatement | None:
     """The query, where all tables of it are public; among protected ones alone there is nothing to look for."""
     return None if all(isinstance(table, Table) for table in tables.values()) else read_public_statement(sql, tables)

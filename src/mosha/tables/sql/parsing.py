@@ -17,6 +17,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, SqlglotError
 
 from mosha.core.errors import InvalidParameter, Refused
+from mosha.tables.functions.reading_text import check_readings
 from mosha.tables.sql.spellings import respell
 from mosha.tables.sql.windows import is_over_results
 
@@ -191,6 +192,7 @@ def read_statements(text: str) -> list[exp.Expr | None]:
     >>> [str(one) for one in read_statements("SELECT COUNT(*) FROM [day visits] WHERE `age` > 3")]
     ['SELECT COUNT(*) FROM "day visits" WHERE "age" > 3']
     """
+    check_readings(text)
     try:
         return list(sqlglot.parse(text, dialect=_Grammar))
     except ParseError:

@@ -333,8 +333,10 @@ def _is_same(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _nullif(node: exp.Expression, scope: Scope) -> Expression:
+    """Missing where the two are the same; where the other one is missing they are not."""
     value = scalar(node.this, scope)
-    return Case((((value != scalar(node.expression, scope)), value),), None)
+    one, other = read_texts([value, scalar(node.expression, scope)], scope.schema)
+    return Case((((one != other).coalesce(True), value),), None)
 
 
 def _function(node: exp.Expression, scope: Scope) -> Expression:
