@@ -19,13 +19,17 @@ from mosha.connect import Aggregation, Clamped, NormBound, Norms, Persons, Rows,
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.plan.aggregation import NearRanks
 from mosha.core.errors import DataError
+from tests.connect.places import arrow_table
 from tests.connect.test_kernel import BOUNDS, KEYS, X, people
 from tests.connect.test_near_ranks import BOUNDS as RANK_BOUNDS
-from tests.connect.test_near_ranks import NEAR, SCHEMA, arrow_table, ask, define, make_rows
+from tests.connect.test_near_ranks import NEAR, SCHEMA, ask, define, make_rows
 
 pytest.importorskip("numba")
 
-ONE_LEADER = [name for name, (values, bound) in BOUNDS.items() if bound.order == 1 and "p" not in values]
+LIMITS: Any = BOUNDS
+LISTED: Any = KEYS
+
+ONE_LEADER = [name for name, (values, bound) in LIMITS.items() if bound.order == 1 and "p" not in values]
 
 
 @pytest.fixture(autouse=True)
@@ -66,16 +70,16 @@ def both(sources: Any, make: Any, person: str) -> Any:
 @pytest.mark.parametrize("bound", ONE_LEADER)
 @pytest.mark.parametrize("keys", KEYS)
 def test_bounded_sums_are_those_of_sql_from_two_readings(sources: Any, keys: Any, bound: Any, reading: Any) -> None:
-    values, norm = BOUNDS[bound]
+    values, norm = LIMITS[bound]
     for person in ("who", "name", "wide"):
-        both(sources, lambda rows: Aggregation(rows, KEYS[keys], values, bound=norm), person)
+        both(sources, lambda rows: Aggregation(rows, LISTED[keys], values, bound=norm), person)
     assert reading == [(True, 2)] * 3
 
 
 @pytest.mark.parametrize("only", [[("A",), ("C",), (None,), ("Q",)], [(k,) for k in range(-2, 9)], [(0,), (2**40,)]])
 def test_listed_groups_and_filters_are_those_of_sql(sources: Any, only: Any, reading: Any) -> None:
     keys = {"k": col("letter" if isinstance(only[0][0], str) else "group")}
-    values, norm = BOUNDS["order 1"]
+    values, norm = LIMITS["order 1"]
     ask_all = lambda rows: Aggregation(rows, keys, values, bound=norm, only=only)
     both(sources, ask_all, "who")
     both(sources, lambda rows: ask_all(rows.where(col("n") > 3)), "name")
@@ -133,7 +137,7 @@ def tell(first: Any, *again: Any, question: Any = None) -> Any:
         question = Aggregation(relation, {"g": col("g")}, {"n": Rows(), "s": value}, bound=limit)
     else:
         near = ((1, 2, 0),)
-        question = NearRanks(relation, {"g": col("g")}, cell=value, near=near, bound=NormBound(1, {"rows": 2}, 4))
+        question = NearRanks(relation, (("g", col("g")),), cell=value, near=near, bound=NormBound(1, {"rows": 2}, 4))
 
     def batches(rows: Any) -> Any:
         columns = zip(*rows, strict=True)
@@ -282,7 +286,7 @@ def test_memory_does_not_grow_with_the_rows(kind: str, tmp_path: Path, reading: 
                 relation, {"g": col("g")}, {"n": Rows(), "x": value}, bound=NormBound(1, {("n", "x"): 9}, 3)
             )
         else:
-            question = NearRanks(relation, {"g": col("g")}, cell=value, near=((1, 2, 99),), bound=Unbounded())
+            question = NearRanks(relation, (("g", col("g")),), cell=value, near=((1, 2, 99),), bound=Unbounded())
         tracemalloc.start()
         answer(question)
         peaks.append(tracemalloc.get_traced_memory()[1])

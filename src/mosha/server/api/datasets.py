@@ -226,17 +226,8 @@ def revoke(call: Call) -> Reply:
 
 
 def _dataset(name: str, method: str, path: str, verb: str, summary: str, handler: Any, **more: Any) -> Operation:
-    return Operation(
-        name=name,
-        method=method,
-        path=f"/datasets/{{dataset}}{path}",
-        verb=verb,
-        summary=summary,
-        handler=handler,
-        thing=_dataset_thing,
-        tag="catalogue",
-        **more,
-    )
+    more |= {"path": f"/datasets/{{dataset}}{path}", "thing": _dataset_thing, "tag": "catalogue"}
+    return Operation(name=name, method=method, verb=verb, summary=summary, handler=handler, **more)
 
 
 OPERATIONS = (
