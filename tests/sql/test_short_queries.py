@@ -124,6 +124,7 @@ SHORT = [
     "SELECT COUNT(*) AS n FROM v WHERE " + "LPAD(" * 5 + "t" + ", 32)" * 5 + " = 'a'",
     "SELECT COUNT(*) AS n FROM v WHERE " + "TRUNC(" * 11 + "x" + ")" * 11 + " = 1",
     "SELECT AVG(CLAMP(" + "POWER(" * 7 + "x" + ", 8)" * 7 + ", 0, 1)) AS n FROM v",
+    "SELECT " + ", ".join(f"MEDIAN(CLAMP({'TRUNC(' * 6}x + {i}{')' * 6}, 0, 9))" for i in range(40)) + " FROM v",
     pairs_of("SELECT p.id, p.x + q.x AS x FROM {last} p JOIN {last} q ON p.id = q.id", 30),
     pairs_of("SELECT id, x FROM {last} WHERE id IN (SELECT id FROM {last} WHERE x > {place})", 30),
     pairs_of("SELECT id, x FROM {last} UNION ALL SELECT id, x FROM {last}", 30),

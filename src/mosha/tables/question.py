@@ -86,6 +86,9 @@ class Question(Shown):
                 raise InvalidParameter("tables.not_an_aggregate", name=name)
             if name in dict(self.keys):
                 raise InvalidParameter("tables.name_is_a_key", name=name)
+        asked = [part for aggregate in self.aggregates.values() for part in list_expressions(aggregate)]
+        check_size(self.relation, [*(expression for _, expression in self.keys), *asked])
+        for aggregate in self.aggregates.values():
             aggregate.check(self.relation.schema)
         if self.private_keys and any(_is_person(e, self.relation) for _, e in self.keys):
             raise Refused("tables.groups_of_one_person", spent="nothing")
@@ -95,8 +98,6 @@ class Question(Shown):
             raise InvalidParameter("tables.top_counts", parameter="top", spent="nothing")
         if unknown := [name for kept in self.sets for name in kept if name not in dict(self.keys)]:
             raise InvalidParameter("tables.sets_of_keys", name=unknown[0], spent="nothing")
-        asked = [part for aggregate in self.aggregates.values() for part in list_expressions(aggregate)]
-        check_size(self.relation, [*(expression for _, expression in self.keys), *asked])
         self._check_keys()
         check_parts(self.frame, self.aggregates)
 

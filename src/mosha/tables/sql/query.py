@@ -271,8 +271,10 @@ def add_nearest(
         return None
 
     persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
-    of_sql = isinstance(refusal, Refused) or not (refusal.parameter or isinstance(refusal, SourceUnavailable))
-    if of_sql and (instead := nearest(sql, attempt, next(iter(persons), None))):
+    elsewhere = refusal.parameter or isinstance(refusal, SourceUnavailable) or refusal.code == "connect.plan_too_large"
+    if (isinstance(refusal, Refused) or not elsewhere) and (
+        instead := nearest(sql, attempt, next(iter(persons), None))
+    ):
         refusal.nearest = instead
 
 
