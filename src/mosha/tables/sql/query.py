@@ -272,10 +272,8 @@ def add_nearest(
 
     persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
     elsewhere = refusal.parameter or isinstance(refusal, SourceUnavailable) or refusal.code == "connect.plan_too_large"
-    if (isinstance(refusal, Refused) or not elsewhere) and (
-        instead := nearest(sql, attempt, next(iter(persons), None))
-    ):
-        refusal.nearest = instead
+    if isinstance(refusal, Refused) or not elsewhere:
+        refusal.nearest = nearest(sql, attempt, next(iter(persons), None)) or refusal.nearest
 
 
 def read_statement(
