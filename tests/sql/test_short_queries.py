@@ -16,12 +16,11 @@ import mosha
 from mosha import col
 from mosha.connect.language.limits import LARGEST_EXPRESSION
 from mosha.core.errors import MoshaError
-from mosha.tables.functions.reading_text import reading
 from mosha.tables.functions.text_functions import TEXT_FUNCTIONS
 from mosha.tables.sql import scalar
 from mosha.tables.sql.parsing import read_statements
 from mosha.tables.sql.scope import Scope
-from mosha.tables.sql.spellings import respell
+from mosha.tables.sql.spellings import reading, respell
 from tests.sql.test_functions_against_duckdb import SCHEMA
 
 RELATION: Any = type("Relation", (), {"schema": SCHEMA})

@@ -11,8 +11,8 @@ import numpy as np
 
 from mosha.connect.engines.local_source import LocalSource
 from mosha.connect.engines.source import stop_at
+from mosha.connect.language.checking import check_size, list_expressions
 from mosha.connect.language.expression import Column, Expression
-from mosha.connect.plan.plan_size import check_size, list_expressions
 from mosha.connect.plan.relation import Relation, rebase
 from mosha.connect.plan.source import Source
 from mosha.core.account import Account

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from mosha.connect.language.expression import Expression, as_expression
-from mosha.connect.language.limits import check_size
+from mosha.connect.language.limits import check_size_of_fields
 from mosha.core.names.calls import explain_wrong_calls
 
 __all__ = ["Branch", "Case", "when"]
@@ -44,9 +44,7 @@ class Case(Expression):
     branches: tuple[tuple[Expression, Expression], ...]
     rest: Expression | None = None
 
-    def __post_init__(self) -> None:
-        rest = () if self.rest is None else (self.rest,)
-        check_size(self, [*(part for branch in self.branches for part in branch), *rest])
+    __post_init__ = check_size_of_fields  # type: ignore[misc]  # a method of another file
 
     @overload
     def when(self, condition: object) -> Branch: ...

@@ -1,18 +1,35 @@
-"""The type of an expression over a schema, or the reason why it has none."""
+"""The type of an expression over a schema, or the reason why it has none; how deep and how large a plan may be.
+
+A short text must not keep a computer busy for hours, before or after payment.
+
+Guarantee:
+    A plan is at most `DEEPEST` steps deep. Whatever walks through it, as a tree, meets at most `LARGEST_PLAN / STEP`
+    steps, and at most `LARGEST_PLAN` operators in them. Both are counted where a step is made, from the counts of what
+    is beneath it, and not followed: a step that stands in many places counts in each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 from mosha.connect.language.cases import Case
 from mosha.connect.language.expression import Call, Column, Expression, Literal, Operator
 from mosha.connect.language.schema import Schema, Type
-from mosha.core.errors import DataError
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.language import phrase
 
-__all__ = ["CASTS", "is_loose", "is_number", "join_types", "read_loose_types", "result_type", "type_of"]
+__all__ = [
+    "CASTS", "DEEPEST", "LARGEST_PLAN", "check_size", "check_step", "is_loose", "is_number", "join_types",
+    "list_expressions", "read_loose_types", "result_type", "type_of",
+]  # fmt: skip
 
 DEPTH = 24
+DEEPEST = 128
+LARGEST_PLAN = 2**14
+LARGEST_QUESTION = 2 * LARGEST_PLAN
+STEP = 16  # as many operators as a step takes time
 
 CASTS: dict[Type, frozenset[Type]] = {
     Type.INTEGER: frozenset({Type.INTEGER, Type.REAL, Type.TEXT}),
@@ -280,3 +297,37 @@ _READS: Mapping[Operator, Type] = {
     Operator.DAYS_BETWEEN: Type.DATE,
 }
 """What an operator needs, whatever its other arguments are."""
+
+
+def list_expressions(step: Any) -> Iterator[Expression]:
+    """What a step, or an aggregate, computes itself: expressions among its fields, or in what they hold."""
+    for field in fields(step):
+        value = getattr(step, field.name)
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+        for part in parts:
+            if isinstance(part, Expression):
+                yield part
+            elif isinstance(of := getattr(part, "of", None), Expression):
+                yield of
+
+
+def check_step(step: Any, *beneath: Any) -> None:
+    """Refuse a plan that is deeper than programs can follow by calling themselves, or larger than they can write."""
+    depth = 1 + max(getattr(below, "depth", 0) for below in beneath)
+    if depth > DEEPEST:
+        raise InvalidParameter("connect.plan_too_deep", most=DEEPEST, spent="nothing")
+    size = STEP + sum(expression.size for expression in list_expressions(step)) + sum(map(_size_of, beneath))
+    if size > LARGEST_PLAN:
+        raise DataError("connect.plan_too_large", spent="nothing")
+    object.__setattr__(step, "depth", depth)
+    object.__setattr__(step, "size", size)
+
+
+def check_size(relation: Any, expressions: Iterable[Expression]) -> None:
+    """Refuse a question that is larger, with all that is asked in it, than can be written out."""
+    if _size_of(relation) + sum(expression.size for expression in expressions) > LARGEST_QUESTION:
+        raise DataError("connect.plan_too_large", spent="nothing")
+
+
+def _size_of(relation: Any) -> int:
+    return getattr(relation, "size", STEP)

@@ -7,7 +7,7 @@ value there gets NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from mosha.core.number import positive_integer, real
 
 __all__ = [
     "DATE_UNITS", "LARGEST_EXPRESSION", "LIMITS", "LONGEST_PATTERN", "LONGEST_SHIFTS", "MOST_PARTS", "MOST_PLACES",
-    "MOST_VALUES", "WIDEST_BIN", "Limits", "check_call", "check_grid", "check_limit", "check_size", "seeds",
+    "MOST_VALUES", "WIDEST_BIN", "Limits", "check_call", "check_grid", "check_limit", "check_size",
+    "check_size_of_fields", "seeds",
 ]  # fmt: skip
 
 DATE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
@@ -73,6 +74,19 @@ def check_size(expression: object, parts: Iterable[object]) -> None:
     if size > LARGEST_EXPRESSION:
         raise InvalidParameter("connect.expression_too_large", most=LARGEST_EXPRESSION, spent="nothing")
     object.__setattr__(expression, "size", size)
+
+
+def check_size_of_fields(expression: object) -> None:
+    """The same for an expression whose parts stand in its fields, in pairs or alone."""
+    check_size(expression, _flatten(vars(expression).values()))
+
+
+def _flatten(parts: Iterable[object]) -> Iterator[object]:
+    for part in parts:
+        if isinstance(part, tuple):
+            yield from _flatten(part)
+        else:
+            yield part
 
 
 def check_grid(low: Any, high: Any, exponent: Any, center: Any = 0) -> None:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from mosha.connect.language.cases import Case
-from mosha.connect.language.checking import join_types, type_of
+from mosha.connect.language.checking import join_types, list_expressions, type_of
 from mosha.connect.language.expression import Call, Expression, Operator, as_expression, lit
 from mosha.connect.language.limits import check_limit, seeds
 from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.connect.language.value import Clamped, Persons, Value, check_keys, check_values
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
-from mosha.connect.plan.plan_size import list_expressions
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError

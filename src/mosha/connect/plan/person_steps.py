@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from mosha.connect.language.checking import join_types, type_of
+from mosha.connect.language.checking import check_step, join_types, type_of
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.language.schema import Schema, Type
-from mosha.connect.plan.plan_size import check_step
 from mosha.connect.plan.relation import Relation, Stability
 from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mosha.connect.language.checking import join_types, type_of
+from mosha.connect.language.checking import check_step, join_types, type_of
 from mosha.connect.language.expression import Column, Expression, as_expression
 from mosha.connect.language.limits import check_limit, seeds
 from mosha.connect.language.schema import Columned, Schema, Type
-from mosha.connect.plan.plan_size import check_step
 from mosha.connect.plan.source import Source
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.options import JoinName

@@ -17,13 +17,13 @@ from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.options import QuantileBars
 from mosha.core.unit import Person
 from mosha.tables.answer import Answer
-from mosha.tables.functions.reading_text import reading
 from mosha.tables.question import Question
 from mosha.tables.sql.asked_first import AskedFirst, check_any_number, find_values, replace_values
 from mosha.tables.sql.parsing import check_select, open_results, parse, read_tree
 from mosha.tables.sql.public_rows import PublicStatement, read_public_statement
 from mosha.tables.sql.query import Statement, add_nearest, read_statement, statement
 from mosha.tables.sql.scalar import name_of
+from mosha.tables.sql.spellings import reading
 from mosha.tables.sql.unions import United, split_union
 from mosha.tables.table import Table
 

@@ -17,8 +17,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, SqlglotError
 
 from mosha.core.errors import InvalidParameter, Refused
-from mosha.tables.functions.reading_text import check_readings
-from mosha.tables.sql.spellings import respell
+from mosha.tables.sql.spellings import check_readings, respell
 from mosha.tables.sql.windows import is_over_results
 
 __all__ = [
