@@ -37,6 +37,7 @@ HOSTILE = {
     "nul": ('{"dataset": "a\\u0000b", "sql": "x", "price": {}}', 422),
     "not utf-8": (b'{"dataset": "\xff\xfe"}', 422),
     "right to left": (json.dumps(SQL | {"sql": "SELECT COUNT(*) n FROM visits WHERE ward = '\u202eabc'"}), None),
+    "nothing inside": (json.dumps(SQL | {"sql": "SELECT MAX() AS n, MATCH_AGAINST(ward, 1) AS m FROM visits"}), 422),
     "two statements": (json.dumps(SQL | {"sql": "SELECT COUNT(*) FROM visits; DROP TABLE visits"}), 422),
     "a file": (json.dumps(SQL | {"sql": "SELECT COUNT(*) FROM read_csv('/etc/passwd')"}), 422),
     "no price": (json.dumps({"dataset": "visits", "sql": "SELECT COUNT(*) n FROM visits", "price": {}}), 422),

@@ -71,6 +71,7 @@ def build_question(table: object, name: str, said: Mapping[str, Any], condition:
     """Check a question about one dataset. Nothing is read and nothing is spent."""
     from mosha.sql import statement  # noqa: PLC0415  (a server is ready before it has loaded engines)
     from mosha.tables import Question, Table  # noqa: PLC0415  (the same)
+    from mosha.tables.sql.spellings import reading  # noqa: PLC0415  (the same)
 
     if not isinstance(table, Table):
         return _build_about_graph(table, said, condition)
@@ -86,7 +87,8 @@ def build_question(table: object, name: str, said: Mapping[str, Any], condition:
     options = {part: said[part] for part in ("ranges", "keys", "bars") if said.get(part) is not None}
     if "ranges" in options:
         options["ranges"] = {column: tuple(ends) for column, ends in options["ranges"].items()}
-    checked = statement(said["sql"], {name: chosen}, **options)
+    with reading():
+        checked = statement(said["sql"], {name: chosen}, **options)
     if checked.explained:
         raise BadRequest("server.field_wrong", parameter="sql", expected="SELECT")
     return Asked(checked.question, checked)
