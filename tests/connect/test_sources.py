@@ -320,9 +320,9 @@ def test_an_open_quote_ends_with_its_line(tmp_path: Path) -> None:
         assert sorted(after) == sorted([*before, ("5", '"F', "1")])
     assert len(cells(['5,"F,1', *lines], multiline=True)) < len(before)  # what saying it costs
     assert ("5", "F\nG", "1") in cells(['5,"F', 'G",1', *lines], multiline=True)
-    assert "with a CSV" in refused(InvalidParameter, TABLE, multiline=True)
+    assert "for CSV files" in refused(InvalidParameter, TABLE, multiline=True)
     (tmp_path / "t.parquet").touch()
-    assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", multiline=True)
+    assert "for CSV files" in refused(InvalidParameter, tmp_path / "t.parquet", multiline=True)
 
 
 def test_the_first_line_of_a_csv_names_every_column_once(tmp_path: Path) -> None:
@@ -332,9 +332,9 @@ def test_the_first_line_of_a_csv_names_every_column_once(tmp_path: Path) -> None
     (tmp_path / "t.csv").write_text("a\n1\n")
     for separator in ("", ";;", '"', "\n", 5):
         assert "one character" in refused(InvalidParameter, tmp_path / "t.csv", separator=separator)
-    assert "with a CSV" in refused(InvalidParameter, TABLE, separator=";")
+    assert "for CSV files" in refused(InvalidParameter, TABLE, separator=";")
     (tmp_path / "t.parquet").touch()
-    assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", separator=";")
+    assert "for CSV files" in refused(InvalidParameter, tmp_path / "t.parquet", separator=";")
 
 
 def test_a_row_that_is_no_text_does_not_count(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ CALLS = {
     "joserfc": {"importlib.import_module('mosha.server.people.oidc')": "oidc"},
     "numba": {"answer()": "works"},
     "altair": {"answer().to_chart()": "interactive"},
-    "openpyxl": {"mosha.connect.source(str(folder / 't.xlsx'))": "excel"},
+    "openpyxl": {"(folder / 't.xlsx').touch() or mosha.connect.source(str(folder / 't.xlsx'))": "excel"},
     "deltalake": {"(folder / 'd/_delta_log').mkdir(parents=True) or mosha.connect.source(str(folder / 'd'))": "delta"},
     "pyiceberg": {
         "(folder / 'i/metadata').mkdir(parents=True) or (folder / 'i/metadata/v1.metadata.json').write_text('{}') "
