@@ -72,10 +72,12 @@ def test_nobody_exceeds_the_limit_where_two_readings_would_differ(tmp_path: Path
         assert count <= 500 << 4
 
 
-def test_nobody_exceeds_the_limit_where_a_file_is_replaced_between_two_readings(tmp_path: Path) -> None:
-    """As a nightly export does it: weights from the old file let all rows of the new one pass, 4,800,000 for 32."""
-    few, many, place = (tmp_path / f"{name}.parquet" for name in ("few", "many", "rows"))
-    rows = 100_000
+def count_while_replaced(folder: Path, engine: DuckDB, rows: int) -> Any:
+    """The most that one person counts for, with a limit of 2, while a file takes the place of another and back.
+
+    Both have the same number and time each, so that no look at the file could tell.
+    """
+    few, many, place = (folder / f"{name}.parquet" for name in ("few", "many", "rows"))
     pq.write_table(pa.table({"who": pa.array([1] + [None] * (rows - 1), pa.int64())}), few)
     pq.write_table(pa.table({"who": pa.array([1] * rows, pa.int64())}), many)
     os.link(few, place)
@@ -83,12 +85,12 @@ def test_nobody_exceeds_the_limit_where_a_file_is_replaced_between_two_readings(
 
     def replace_again_and_again() -> None:
         for number, exported in enumerate(itertools.cycle((many, few))):
-            os.link(exported, tmp_path / f"{number}")
-            (tmp_path / f"{number}").replace(place)
+            os.link(exported, folder / f"{number}")
+            (folder / f"{number}").replace(place)
             if over.wait(0.002):
                 return
 
-    table = private(DuckDB(threads=1, compiled_from=None).file(place), person="who")
+    table = private(engine.file(place), person="who")
     question = Aggregation(table, {}, {"rows": Rows()}, bound=BOUND)
     changing = threading.Thread(target=replace_again_and_again)
     changing.start()
@@ -100,7 +102,12 @@ def test_nobody_exceeds_the_limit_where_a_file_is_replaced_between_two_readings(
     finally:
         over.set()
         changing.join()
-    assert max(found) <= 2 << 4
+    return max(found)
+
+
+def test_nobody_exceeds_the_limit_where_a_file_is_replaced_between_two_readings(tmp_path: Path) -> None:
+    """As a nightly export does it: weights from the old file let all rows of the new one pass, 4,800,000 for 32."""
+    assert count_while_replaced(tmp_path, DuckDB(threads=1, compiled_from=None), 100_000) <= 2 << 4
 
 
 def test_rows_of_busy_groups_are_read_again_too() -> None:
