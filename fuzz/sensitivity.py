@@ -63,8 +63,10 @@ def _release(budget: Any, key: Any, told: Any, said: Any, question: Any, listene
 
 
 def _ordered(given: Any) -> str:
-    """What a sampler was given, as text; groups from data come in no particular order."""
-    return repr(sorted(given.items(), key=repr) if isinstance(given, dict) else given)
+    """What a sampler was given, as text; groups from data come in no particular order, wherever they stand in it."""
+    if isinstance(given, dict):
+        return repr(sorted((repr(key), _ordered(value)) for key, value in given.items()))
+    return repr([_ordered(each) for each in given]) if isinstance(given, tuple) else repr(given)
 
 
 def compare(places: Any, seed: Any, depth: Any = 2, **settings: Any) -> Any:
