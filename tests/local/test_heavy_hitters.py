@@ -1,5 +1,6 @@
 """Popular texts are found without a list of them, with the counts they have; texts that nobody has are not."""
 
+import itertools
 import math
 from typing import Any
 
@@ -165,6 +166,62 @@ def test_a_text_that_collides_in_one_row_is_not_found() -> None:
         found = search_prefixes(survey.prefixes, tables, kept=64)
         sure = [survey.prefixes.read(words) for words in found.words[found.chance < 1e-9].tolist()]
         assert sure == expected
+
+
+SHORT = HeavyHitters(longest=3, alphabet=LETTERS, epsilon=4)  # one level of two rows
+MEAN = 10_000 * float(SHORT.protocol.lie)
+SPREAD = math.sqrt(MEAN * (1 - float(SHORT.protocol.lie)))
+
+
+def search_planted(planted: dict[str, tuple[float, float]]) -> dict[Any, float]:
+    """The chances of texts that stand out by these deviations in each row, among buckets at the mean of noise."""
+    supports = np.full((1, 2, SHORT.protocol.size), np.floor(MEAN))
+    for text, rows in reversed(planted.items()):  # the first one has the bucket
+        for row, bucket in enumerate(SHORT.prefixes.buckets_of(text)):
+            supports[0, row, bucket] = round(MEAN + rows[row] * SPREAD)
+    tables = ReportTables(supports, np.full((1, 2), 10_000.0), SHORT.protocol)
+    found = search_prefixes(SHORT.prefixes, tables, kept=64)
+    texts = map(SHORT.prefixes.read, found.words.tolist())
+    return {text: chance for text, chance in zip(texts, found.chance.tolist(), strict=True) if text in planted}
+
+
+def find_pair() -> tuple[str, str]:
+    """Two texts in the same bucket of the first row."""
+    seen: dict[int, str] = {}
+    for name in map("".join, itertools.product(LETTERS, repeat=3)):
+        bucket = SHORT.prefixes.buckets_of(name)[0]
+        if bucket in seen:
+            return seen[bucket], name
+        seen[bucket] = name
+    raise AssertionError("no pair")
+
+
+def test_rows_say_together_what_none_of_them_says_alone() -> None:
+    """5.6 and 2.8 deviations are 5.9 together, which one of 30,000 values that nobody has reaches once in 20,000."""
+    assert search_planted({"tea": (5.6, 2.8)})["tea"] < 1e-3
+    assert search_planted({"tea": (2.8, 2.8)})["tea"] > 0.5
+    assert search_planted({"tea": (50.0, 0.0)}).get("tea", 1.0) > 0.5
+
+
+def test_a_bucket_belongs_to_the_text_that_stands_out_most() -> None:
+    popular, other = find_pair()
+    together = search_planted({popular: (30.0, 30.0), other: (30.0, 2.8)})
+    assert together[popular] < 1e-9
+    assert together.get(other, 1.0) > 0.5
+    assert search_planted({other: (30.0, 2.8)})[other] < 1e-3  # where nobody else explains it
+
+
+@pytest.mark.parametrize(("told", "broken"), [(1.0, False), (1.1, True)])
+def test_noise_alone_shows_a_value_as_seldom_as_is_said(told: float, broken: bool) -> None:
+    """More than 47 of 300 at 0.05 or less: with probability below 1e-9; all are, where a tenth more reports lie."""
+    survey = HeavyHitters(longest=2, alphabet="abcdefg", epsilon=2, buckets=256)
+    lie, draws, seen = float(survey.protocol.lie), np.random.default_rng(), 0
+    for _ in range(300):
+        supports = draws.binomial(4_000, lie * told, (survey.levels, 2, survey.protocol.size)).astype(np.float64)
+        tables = ReportTables(supports, np.full((survey.levels, 2), 4_000.0), survey.protocol)
+        seen += search_prefixes(survey.prefixes, tables, kept=64).chance.min() <= 0.05
+    assert binom.sf(47, 300, 0.05) < 1e-9
+    assert bool(seen > 47) is broken
 
 
 def test_texts_of_any_script_and_lists_of_words_are_found() -> None:

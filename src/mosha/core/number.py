@@ -77,6 +77,8 @@ def positive_integer(name: str, value: object) -> int:
 
 def _read_index(value: object) -> int | None:
     """The whole number that a value stands for, if it does."""
+    if type(value) is int:  # nearly always; to ask whether something is like an index takes fifty times as long
+        return value
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_") or not isinstance(value, SupportsIndex):
         return None  # older versions of NumPy take their own True for 1
     try:

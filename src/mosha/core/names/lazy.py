@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -44,6 +45,17 @@ def _explain(package: str, name: str) -> str:
     return explain_attribute(package, name, sys.modules[package].__all__)
 
 
+def _load_module(name: str, package: str) -> ModuleType:
+    """A module, without searches for garbage meanwhile: modules stay, and each search would visit all of them."""
+    if not gc.isenabled():
+        return importlib.import_module(name, package)
+    gc.disable()
+    try:
+        return importlib.import_module(name, package)
+    finally:
+        gc.enable()
+
+
 def loaded_when_used(
     package: str,
     names: Mapping[str, str],
@@ -70,11 +82,11 @@ def loaded_when_used(
             return getattr(sys.modules[package], renamed[name])
         if name in modules:
             place = modules[name] if isinstance(modules, Mapping) else name
-            value: Any = importlib.import_module(f".{place}", package)
+            value: Any = _load_module(f".{place}", package)
         elif name in names:
             if before is not None:
                 before(name)
-            value = getattr(importlib.import_module(f".{names[name]}", package), name)
+            value = getattr(_load_module(f".{names[name]}", package), name)
         else:
             raise AttributeError(_explain(package, name))
         setattr(sys.modules[package], name, value)

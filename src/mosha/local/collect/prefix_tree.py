@@ -12,6 +12,11 @@ from mosha.local.protocols.prefixes import Prefixes
 
 __all__ = ["Discovery", "LevelTables", "search_prefixes"]
 
+Supports = NDArray[np.float64]  # rows x candidates
+
+_AHEAD = 3.0  # standard deviations by which a row may say more than the one that says least
+_RIVALS = 8  # so many for each that is followed are compared bucket by bucket
+
 
 class LevelTables(ABC):
     """How strongly each bucket of each level and row is supported, and what noise alone would show there.
@@ -27,7 +32,7 @@ class LevelTables(ABC):
 
     @abstractmethod
     def chance(self, supports: NDArray[np.float64], first: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The chance that noise alone supports a value so much, summed from its first level on, in each row."""
+        """The chance that noise alone supports a value so much, summed from its first level on, in all rows."""
 
     @abstractmethod
     def estimate(
@@ -35,10 +40,10 @@ class LevelTables(ABC):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How many people have each value, and the standard deviation of that."""
 
-    def deviations(self, supports: NDArray[np.float64], first: NDArray[np.int64], last: int) -> NDArray[np.float64]:
-        """By how many standard deviations of noise alone supports stand out, in each row."""
+    def describe_noise(self, first: NDArray[np.int64], last: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The mean and the standard deviation of what noise alone says of each value, in each row."""
         mean, variance = (self.sum_levels(part, first, last) for part in (self.mean, self.variance))
-        return (supports - mean) / np.sqrt(variance)
+        return mean, np.sqrt(variance)
 
     @staticmethod
     def sum_levels(each: NDArray[np.float64], first: NDArray[np.int64], last: int) -> NDArray[np.float64]:
@@ -74,6 +79,7 @@ class _Candidates:
     whole: NDArray[np.bool_]  # whether the end of the text was seen
     first: NDArray[np.int64]  # the level at which it was
     supports: NDArray[np.float64]  # rows x candidates, since then
+    agreed: NDArray[np.float64]  # the same, without what other values explain
 
     def take(self, places: NDArray[np.int64]) -> _Candidates:
         return _Candidates(
@@ -83,6 +89,7 @@ class _Candidates:
             self.whole[places],
             self.first[places],
             self.supports[:, places],
+            self.agreed[:, places],
         )
 
 
@@ -90,12 +97,15 @@ def search_prefixes(prefixes: Prefixes, tables: LevelTables, *, kept: int) -> Di
     """Follow the `kept` prefixes that stand out most, level by level.
 
     A text is whole at the level that reads its end; all later levels repeat it, so their supports are added. Rows are
-    independent, and a prefix stands out as much as in its worst row: a collision in one row is not enough.
+    independent, and what they say together says most. But a bucket may hold somebody else's popular value: so no row
+    counts for much more than the one that says least, and of all values in one bucket the one that stands out most
+    has it, while the others count there as in their other rows. So a collision in one row is not enough.
 
     Guarantee:
         Candidates of a level depend on the levels before it, which count other people's reports. So of the m_l values
-        that become whole at level l, each noise alone, one has a chance of at most c in all rows with probability at
-        most m_l c^rows. `chance` is levels x m_l x c^rows: it is at most p for any of them with probability p or less.
+        that become whole at level l, each noise alone, one has supports of chance c or less with probability at most
+        m_l c. What is agreed is never more than what was counted, so its chance is never less. `chance` is
+        levels x m_l x c: it is at most p for any of them with probability p or less.
     """
     found, length = _begin(prefixes), 0
     tried = np.zeros(prefixes.levels)
@@ -106,26 +116,54 @@ def search_prefixes(prefixes: Prefixes, tables: LevelTables, *, kept: int) -> Di
         last = level + 1 == prefixes.levels
         fresh = found.first < 0
         tried[level] = np.count_nonzero(fresh if last else fresh & found.whole)
-        here = np.stack(
-            [tables.supports[level, row][places] for row, places in enumerate(prefixes.place(found.states))]
-        )
+        buckets = prefixes.place(found.states)
+        here = np.stack([tables.supports[level, row][places] for row, places in enumerate(buckets)])
         found.supports = np.where(fresh, here, found.supports + here)
         first = np.where(fresh, level, found.first)
-        worst = tables.deviations(found.supports, first, level).min(axis=0)
-        found.first = np.where(found.whole | last, first, -1)
-        chosen = _largest(worst, kept)
+        mean, spread = tables.describe_noise(first, level)
+        found.agreed = _agree(np.where(fresh, here, found.agreed + here), mean, spread)
+        rivals = _largest(_pool(found.agreed, mean, spread), _RIVALS * kept)
+        found, mean, spread = found.take(rivals), mean[:, rivals], spread[:, rivals]
+        found.agreed = _settle(found.agreed, buckets[:, rivals], mean, spread)
+        found.first = np.where(found.whole | last, first[rivals], -1)
+        chosen = _largest(_pool(found.agreed, mean, spread), kept)
         found = found.take(chosen)
-        found.words = np.concatenate([before[parents[chosen]], found.words], axis=1)
-    chance = tables.chance(found.supports, found.first).max(axis=0) ** prefixes.rows
+        found.words = np.concatenate([before[parents[rivals[chosen]]], found.words], axis=1)
+    chance = tables.chance(found.agreed, found.first)
     bound = np.minimum(1.0, prefixes.levels * tried[found.first] * chance)
     return Discovery(found.words, found.supports, found.first, bound, int(tried.sum()))
+
+
+def _pool(supports: Supports, mean: Supports, spread: Supports) -> NDArray[np.float64]:
+    """By how many standard deviations of noise alone the supports of all rows together stand out."""
+    return np.asarray((supports - mean).sum(axis=0) / np.sqrt((spread**2).sum(axis=0)))
+
+
+def _agree(supports: Supports, mean: Supports, spread: Supports) -> Supports:
+    """The supports, no row far ahead of the one that says least."""
+    least = ((supports - mean) / spread).min(axis=0)
+    return np.asarray(np.minimum(supports, mean + (least + _AHEAD) * spread))
+
+
+def _settle(supports: Supports, buckets: NDArray[np.int64], mean: Supports, spread: Supports) -> Supports:
+    """The supports of candidates, the strongest first, where a bucket belongs to the first one that is in it.
+
+    Others count there at most as in the rows where the bucket is theirs; where none is, as in the one that says least.
+    """
+    own = np.zeros(supports.shape, np.bool_)
+    for row, places in enumerate(buckets):
+        own[row, np.unique(places, return_index=True)[1]] = True
+    found = (supports - mean) / spread
+    most = np.where(own.any(axis=0), np.where(own, found, -np.inf).max(axis=0), found.min(axis=0))
+    return np.asarray(np.minimum(supports, mean + most * spread))
 
 
 def _begin(prefixes: Prefixes) -> _Candidates:
     """The empty prefix."""
     seeds = np.array(prefixes.seeds, np.uint64)[:, None]
     none = np.zeros(1, np.int64)
-    return _Candidates(none[:, None][:, :0], seeds, none, none > 0, none - 1, np.zeros(seeds.shape))
+    zeros = np.zeros(seeds.shape)
+    return _Candidates(none[:, None][:, :0], seeds, none, none > 0, none - 1, zeros, zeros)
 
 
 def _extend(prefixes: Prefixes, found: _Candidates, carried: int, width: int) -> tuple[_Candidates, NDArray[np.int64]]:

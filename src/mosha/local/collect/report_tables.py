@@ -35,8 +35,8 @@ class ReportTables(LevelTables):
 
     def chance(self, supports: NDArray[np.float64], first: NDArray[np.int64]) -> NDArray[np.float64]:
         """The upper tail of the binomial law: each report supports a value that nobody has with probability `lie`."""
-        count = self.sum_levels(self.reports, first, len(self.reports) - 1)
-        return np.asarray(bdtrc(supports - 1, count.astype(np.int64), self.lie))
+        count = self.sum_levels(self.reports, first, len(self.reports) - 1).sum(axis=0)
+        return np.asarray(bdtrc(np.floor(supports.sum(axis=0)) - 1, count.astype(np.int64), self.lie))
 
     def estimate(
         self, supports: NDArray[np.float64], first: NDArray[np.int64]

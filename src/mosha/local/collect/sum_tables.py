@@ -35,8 +35,12 @@ class SumTables(LevelTables):
         self.variance = np.maximum(spread, 1e-9) ** 2
 
     def chance(self, supports: NDArray[np.float64], first: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The upper tail of the normal law."""
-        return np.asarray(ndtr(-self.deviations(supports, first, len(self.mean) - 1)))
+        """The upper tail of the normal law, of the worst row as often as there are rows.
+
+        Other people's values make tails that are heavier than normal, so the rows have to say it each on its own.
+        """
+        mean, spread = self.describe_noise(first, len(self.mean) - 1)
+        return np.asarray(ndtr((mean - supports) / spread).max(axis=0) ** len(supports))
 
     def estimate(
         self, supports: NDArray[np.float64], first: NDArray[np.int64]
