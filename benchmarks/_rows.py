@@ -17,7 +17,8 @@ class Row:
     """One comparison.
 
     `ratio` is how many times better we are than `peer` (above 1: better), `bar` what was promised
-    (None: only shown). `ours` and `theirs` say the same in the unit of the thing, for orientation.
+    (None: only shown), `most` what it may be at most (a share of bars that hold, which should not be wider than they
+    say). `ours` and `theirs` say the same in the unit of the thing, for orientation.
     """
 
     what: str
@@ -26,10 +27,11 @@ class Row:
     bar: float | None = None
     ours: str = ""
     theirs: str = ""
+    most: float | None = None
 
     @property
     def cleared(self) -> bool:
-        return self.bar is None or self.ratio >= self.bar
+        return (self.bar is None or self.ratio >= self.bar) and (self.most is None or self.ratio <= self.most)
 
 
 def best_cpu(work: Sequence[Callable[[], object]], *, repeats: int = 7) -> list[float]:
@@ -53,8 +55,8 @@ def table(rows: Sequence[Row]) -> str:
             row.peer,
             row.theirs,
             f"{row.ratio:,.0f}" if row.ratio >= 100 else f"{row.ratio:.3g}",
-            "" if row.bar is None else f"{row.bar:g}",
-            "" if row.cleared else "BELOW",
+            ("" if row.bar is None else f"{row.bar:g}") + ("" if row.most is None else f" to {row.most:g}"),
+            "" if row.cleared else "BELOW" if row.bar is not None and row.ratio < row.bar else "ABOVE",
         )
         for row in rows
     ]

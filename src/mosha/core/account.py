@@ -258,7 +258,8 @@ class Run(Shown):
                 self._state = self.measurement.state.resume(self._state, answer)
                 self._state_after = number
             self._taken, self._unsettled = number, 0
-            return Release(answer, self.receipt, number, self.measurement.error, self.measurement.draw)
+            error = self.measurement.error if known else self.measurement.find_error(self._state)
+            return Release(answer, self.receipt, number, error, self.measurement.draw)
 
     def _admit(self, steps: int) -> None:
         if self.remaining <= 0:

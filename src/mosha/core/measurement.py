@@ -129,6 +129,11 @@ class Measurement(Shown, Generic[Data, Ask, State, Answer]):
             raise InvalidParameter("core.no_forecast", measurement=self.name)
         return self.error(strict_probability("confidence", confidence), None)
 
+    def find_error(self, state: State) -> Callable[[float, Answer | None], Any] | None:
+        """The error bars of the answer after which a run is in this `state`; here those of every answer."""
+        del state
+        return self.error
+
     def map(self, function: Callable[[Answer], Mapped]) -> Measurement[Data, Ask, State, Mapped]:
         """The same measurement with its answers passed through `function`: the price stays."""
 

@@ -16,13 +16,13 @@ from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.number import strict_probability
 from mosha.exact.statistic import Statistic
-from mosha.mechanisms.error_bars import laplace_width
+from mosha.mechanisms.error_bars import find_laplace_width
 from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE
 from mosha.noise.parameters import enlarge_scale
 from mosha.streams.bounding import Memory
-from mosha.streams.noise.laplace_sums import MOST_NOISES, find_decayed_width, find_width
+from mosha.streams.noise.laplace_sums import MOST_NOISES, find_decayed_width, find_pair_width, find_width
 from mosha.streams.noise.per_step import Increments
 from mosha.streams.noise.tape import Law
 from mosha.streams.noise.tree import SignedTree
@@ -128,8 +128,10 @@ class Plan:
     def _unit(self) -> float:
         return self.law.deviation * self.worth
 
-    def width_at(self, confidence: float, step: int | None = None) -> float:
+    def width_at(self, confidence: float, step: int | None = None, beside: float = 0.0) -> float:
         """Half the width of an error bar at a step, or of the widest one.
+
+        With `beside`, of a sum with the same noise of another series, so many times as heavy.
 
         Gaussian noise has normal sums, one Laplace noise its exact quantile, and so have sums of equal Laplace noises
         (`laplace_sums`), and decayed ones. For other sums it is Bernstein's bound, or Chebyshev's where that is less:
@@ -139,18 +141,28 @@ class Plan:
         shape = self.profile.largest if step is None else self.profile.at(step)
         missed, scale = 1 - strict_probability("confidence", confidence), float(self.law.scale) * self.worth
         if self.law.noise == "gaussian":
-            return -NormalDist().inv_cdf(missed / 2) * shape * scale
-        if isinstance(self.mechanism, Increments) and isinstance(self.readout, Instant):
-            return laplace_width(float(self.law.scale), confidence) * self.worth
+            return -NormalDist().inv_cdf(missed / 2) * shape * scale * math.hypot(1, beside)
         if (count := round(shape**2)) <= MOST_NOISES and self._adds_equal_noises:
-            return find_width(count, float(self.law.scale), missed) * self.worth
+            return self._find_equal(count, missed, beside)
         if isinstance(self.mechanism, Increments) and isinstance(self.readout, Decayed):
-            found = find_decayed_width(self.readout.factor, step or self.horizon, float(self.law.scale), missed)
+            steps, other = step or self.horizon, math.ceil(16 * beside) / 16
+            found = find_decayed_width(self.readout.factor, steps, float(self.law.scale), missed, other)
             if found is not None:
                 return found * self.worth
+        if beside:  # each of the two by itself
+            return (1 + beside) * self.width_at(1 - missed / 2, step)
         doubt, deviation = math.log(2 / missed), shape * math.sqrt(2) * scale
         bernstein = scale * doubt + math.sqrt((scale * doubt) ** 2 + 2 * doubt * deviation**2)
         return min(bernstein, deviation / math.sqrt(missed))
+
+    def _find_equal(self, count: int, missed: float, beside: float) -> float:
+        """The bar of a sum of equal Laplace noises, and of as many more that are `beside` times as heavy."""
+        scale = float(self.law.scale)
+        if beside:
+            return find_pair_width(count, math.ceil(16 * beside) / 16, scale, missed) * self.worth
+        if count == 1:
+            return find_laplace_width(scale, missed) * self.worth
+        return find_width(count, scale, missed) * self.worth
 
     @property
     def _adds_equal_noises(self) -> bool:
@@ -166,13 +178,17 @@ class Plan:
 
 @dataclass(slots=True)
 class StreamState:
-    """A running stream: the mechanism's numbers, the readout's, and what is remembered of persons."""
+    """A running stream: the mechanism's numbers, the readout's, and what is remembered of persons.
+
+    `shown` is what was published last, where an answer is made of more numbers than it shows.
+    """
 
     time: int
     inner: Any
     readout: Any
     memory: Memory
     tape: Any = None
+    shown: Any = None
 
 
 def to_data_unit(plan: Plan, value: Any) -> Any:

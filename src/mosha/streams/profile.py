@@ -13,7 +13,7 @@ from mosha.streams.noise.blt import Buffers
 from mosha.streams.noise.blt_error import EXACT, curve
 from mosha.streams.noise.toeplitz import decoder
 from mosha.streams.noise.tree import SignedTree
-from mosha.streams.readout import Readout, Running
+from mosha.streams.readout import Decayed, Readout, Running, Sliding
 
 __all__ = ["Profile", "profile_band", "profile_buffers", "profile_increments", "profile_tree"]
 
@@ -51,14 +51,25 @@ def profile_increments(readout: Readout, horizon: int) -> Profile:
 
 
 def profile_tree(tree: SignedTree, readout: Readout, horizon: int) -> Profile:
-    """Trees: a running sum uses `weight` nodes; what is made of several running sums is bounded by their sum."""
+    """Trees: a running sum uses `weight` nodes, a window those that its two ends do not share; decay is bounded."""
     if isinstance(readout, Running):
         mean = math.sqrt(tree.mean_weight(horizon))
         return Profile(lambda time: math.sqrt(tree.weight(time)), math.sqrt(tree.largest_weight(horizon)), mean)
-    most = math.sqrt(2 * tree.largest_weight(horizon)) * (
-        1.0 if readout.word.startswith(("sl", "in")) else math.sqrt(2)
-    )
-    return Profile(lambda _: most, most, most)
+    most = math.sqrt(2 * tree.largest_weight(horizon))
+    if isinstance(readout, Decayed):
+        return Profile(lambda _: most * math.sqrt(2), most * math.sqrt(2), most * math.sqrt(2))
+    steps = readout.steps if isinstance(readout, Sliding) else 1
+
+    def weigh(times: NDArray[np.int64]) -> NDArray[np.int64]:
+        return tree.weigh_between(np.maximum(times - steps, 0), times)
+
+    def at(time: int) -> float:
+        return math.sqrt(int(weigh(np.array([time]))[0]))
+
+    if horizon > LONGEST:
+        return Profile(at, most, most)
+    weights = weigh(np.arange(1, horizon + 1))
+    return Profile(at, math.sqrt(int(weights.max())), math.sqrt(float(weights.mean())))
 
 
 def profile_band(coefficients: NDArray[np.float64], readout: Readout, horizon: int) -> Profile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from mosha.exact.grid import grid_for, sum_steps, sum_steps_by
 from mosha.exact.statistic import Sensitivity, Steps, root_up
 from mosha.mechanisms import ClippedSum, Histogram
 from mosha.streams.batches import Batches
+from mosha.streams.plan import Plan, StreamState
 from mosha.streams.stream import Stream
 
 __all__ = ["KeyedSum", "MeanParts", "mean_of"]
@@ -132,7 +133,10 @@ class MeanParts:
 
 
 def mean_of(stream: Stream, parts: MeanParts) -> Stream:
-    """The stream of means: the quotient of the two numbers, held within the declared range."""
+    """The stream of means: the quotient of the two numbers, held within the declared range.
+
+    The error bar of a step follows from the noisy count, which is published with the mean: a state holds both.
+    """
     low, high = parts.between
     middle = low / 2 + high / 2
 
@@ -141,8 +145,39 @@ def mean_of(stream: Stream, parts: MeanParts) -> Stream:
 
     def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, Any]:
         answer, state = stream.step(state, data, ask, rng)
+        shown = np.asarray(answer, np.float64)
+        state = replace(state, shown=shown)
         if isinstance(data, Batches):
-            return np.array([quotient(count, away) for count, away in answer]), state
-        return quotient(*answer), state
+            return np.array([quotient(count, away) for count, away in shown]), state
+        return quotient(*shown.tolist()), state
 
-    return replace(stream, step=step, error=None)
+    def error_from(state: StreamState) -> Callable[[float, Any], Any]:
+        def error(confidence: float, answer: object) -> Any:
+            found = np.atleast_2d(state.shown)
+            steps = range(state.time - len(found) + 1, state.time + 1)
+            widths = [
+                find_mean_width(stream.plan, parts.half, pair, step, confidence)
+                for pair, step in zip(found.tolist(), steps, strict=True)
+            ]
+            return np.array(widths) if isinstance(answer, np.ndarray) else widths[0]
+
+        return error
+
+    return replace(stream, step=step, error=None, error_from=error_from)
+
+
+def find_mean_width(plan: Plan, half: float, shown: Sequence[float], step: int, confidence: float) -> float:
+    """How far the mean of a step may be from the quotient of what was shown: a noisy count and a noisy centred sum.
+
+    Guarantee:
+        Let the rows have the count C and the centred sum A = m C, both in halves of the width of the range, |m| <= 1,
+        and let c and a be what was shown. Then a - m c is a sum of noise, of which the count's is |m| times as heavy,
+        and |a / c - m| is at most its width over c. A bound on |m| that follows from this one is used for the next.
+    """
+    count, away = float(shown[0]), float(shown[1])
+    if count < half:
+        return 2 * half
+    found, off = min(1.0, max(-1.0, away / count)), 2.0
+    for _ in range(3):
+        off = min(off, plan.width_at(confidence, step, min(1.0, abs(found) + off)) / count)
+    return min(2.0, off) * half

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ __all__ = ["Stream", "stream_of"]
 class Stream(Measurement):
     """A measurement of many steps that also knows its `plan`, the `alternatives` and the `reason` for this one.
 
-    `options` are what it was made with, and `replan` makes it again for another budget.
+    `options` are what it was made with, `replan` makes it again for another budget, and `error_from` gives the error
+    bars of what was answered last from the state after it.
 
     >>> import mosha
     >>> stream = mosha.streams.counter(unit=mosha.Reading(), horizon=100, epsilon=1)
@@ -45,6 +46,9 @@ class Stream(Measurement):
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict, repr=False)
     replan: Callable[..., Stream] | None = field(default=None, repr=False, compare=False)
+    error_from: Callable[[StreamState], Callable[[float, Any], Any]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         """Public words alone."""
@@ -71,8 +75,16 @@ class Stream(Measurement):
         return self.plan.deviation(step)
 
     def error_at(self, step: int, confidence: float = 0.95) -> float:
-        """Half the width of the error bar at `step` and `confidence`; `error` and `forecast` give the widest one."""
+        """Half the width of the error bar at `step` and `confidence`; `forecast` gives the widest one."""
         return self.plan.width_at(confidence, step)
+
+    def find_error(self, state: StreamState) -> Callable[[float, Any], Any] | None:
+        """The error bar of the step that was answered last; of several steps that of each."""
+        return None if self.error_from is None else self.error_from(state)
+
+    def map(self, function: Callable[[Any], Any]) -> Measurement:
+        """The same stream with its answers passed through `function`; they have no error bars."""
+        return super(Stream, replace(self, error_from=None)).map(function)
 
     def describe(self) -> str:
         """What is promised, in a sentence or two, how it is done, and what the other unit would cost."""
@@ -124,6 +136,21 @@ def begin(plan: Plan) -> StreamState:
     return StreamState(0, plan.mechanism.start(plan.width), plan.readout.start(), {})
 
 
+def find_widths(plan: Plan, last: int) -> Callable[[float, Any], Any]:
+    """The error bar of a step, the `last` one that was answered, or of each where several were answered at once."""
+    one = plan.statistic.labels is None
+
+    def error(confidence: float, answer: Any) -> Any:
+        shape = np.shape(answer)
+        if len(shape) == (0 if one else 1):
+            width = plan.width_at(confidence, last)
+            return width if one else np.full(plan.width, width)
+        widths = np.array([plan.width_at(confidence, step) for step in range(last - shape[0] + 1, last + 1)])
+        return widths if one else np.repeat(widths[:, None], plan.width, axis=1)
+
+    return error
+
+
 def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
     """The measurement that runs a plan."""
 
@@ -148,6 +175,7 @@ def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
         horizon=plan.horizon,
         state=StatePolicy(passed=lambda state: state.time, covers=steps_in),
         error=error,
+        error_from=lambda state: find_widths(plan, state.time),
         name=f"{name}({title(plan.statistic)})",
         question=fingerprint(plan.statistic, unit, name, plan.name, plan.readout, plan.horizon, plan.presence),
         plan=plan,

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
@@ -96,6 +97,24 @@ class SignedTree:
         for _ in range(self.levels):
             digit = (left + (self.base - 1) // 2) % self.base - (self.base - 1) // 2
             total, left = total + abs(digit), (left - digit) // self.base
+        return total
+
+    def weigh_between(self, earlier: NDArray[np.int64], later: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many nodes the difference of two running sums holds, each once: those that one uses and the other not.
+
+        A digit climbs from 0 to half, with a node more at each step, then from -half to 0, with one less: on one climb
+        both sums use the nodes of the lesser digit, on different ones they share none.
+
+        >>> SignedTree(5, 2).weigh_between(np.array([0, 1, 1]), np.array([2, 2, 3])).tolist()
+        [2, 1, 4]
+        """
+        half, total = (self.base - 1) // 2, np.zeros(np.broadcast(earlier, later).shape, np.int64)
+        for level in range(self.levels):
+            unit = self.base**level
+            turns = [(steps + (unit - 1) // 2) // unit + half for steps in (earlier, later)]
+            first, second = (turn % self.base - half for turn in turns)
+            same = (turns[0] // self.base == turns[1] // self.base) & (first * second > 0)
+            total += np.where(same, np.abs(first - second), np.abs(first) + np.abs(second))
         return total
 
     def mean_weight(self, horizon: int) -> float:

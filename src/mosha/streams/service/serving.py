@@ -225,7 +225,7 @@ class Service:
         while self._noted < self._durable.releases:
             release = self._run.step(_PENDING)
             self._noted += 1
-            self.last = found = replace(release, step=self._durable.time)
+            self.last = found = self._number(release)
         return found
 
     def _refuse_overtaken(self) -> StateRefused:
@@ -262,8 +262,12 @@ class Service:
         if self._durable.releases == self._noted:
             raise self._refuse_overtaken()
         self._noted += 1
-        self.last = replace(release, step=self._durable.time)
+        self.last = self._number(release)
         return self.last
+
+    def _number(self, release: Release) -> Release:
+        """The last release with the number of its step, and with the error bar of that step."""
+        return replace(release, step=self._durable.time, _error=self.stream.find_error(self._durable.state))
 
     def _repeat_last(self, data: object, number: int) -> Release:
         if number == self._durable.first and self.last is not None:
