@@ -18,6 +18,8 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # small tables: compile quickly
+    "spark.sql.parser.parserDfaCacheFlushRatio": "5",  # percent of the driver: what its parser learned is let go of
+    "spark.sql.ui.retainedExecutions": "5",  # plans that are kept for pages which nobody sees
     "spark.sql.session.timeZone": "Asia/Shanghai",  # a zone that is not UTC: answers must not depend on it
 }
 
