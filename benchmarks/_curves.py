@@ -15,10 +15,14 @@ COLORS = ("#2f6f8f", "#b5622b", "#5b8c3a", "#8a4f9e", "#a8323e", "#56606e", "#c0
 TITLES = {
     "tables": "表格 · 按行数", "groups": "表格 · 按组数", "local": "本地调查", "samples": "抽样",
     "streams": "数据流", "graphs": "图", "noise": "噪声", "accounting": "记账", "ledger": "账本",
+    "texts": "流行文本", "learning": "训练", "federated": "联邦学习",
 }  # fmt: skip
 
 
-ENGLISH = {"tables": "tables, by rows", "groups": "tables, by groups", "local": "local surveys"}
+ENGLISH = {
+    "tables": "tables, by rows", "groups": "tables, by groups", "local": "local surveys", "texts": "popular texts",
+    "learning": "training", "federated": "federated learning",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,8 @@ class Line:
 def draw_curves(panels: Mapping[str, Sequence[Line]], path: Path, language: Literal["en", "zh"]) -> None:
     """Write the picture; a thin line in each panel has the slope of work that grows as its size does."""
     with use_style():
-        figure = begin_figure(11, 12)
-        grid = figure.subplots(3, 3)
+        figure = begin_figure(11, 16)
+        grid = figure.subplots(4, 3)
         for axes, (name, lines) in zip(grid.flat, panels.items(), strict=False):
             style_axes(axes)
             axes.set_xscale("log")

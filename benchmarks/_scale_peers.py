@@ -13,14 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks import tables_postgresql
+from benchmarks import _federated_peers, tables_postgresql
 from benchmarks._curves import Line
 from benchmarks._peers import PeerUnavailable, peer, run
+from benchmarks.federated import FLOWER
 from benchmarks.local import PURE
 from benchmarks.tables import OPENDP, PIPELINEDP
 
 __all__ = ["PEERS", "Peer", "columns_of", "measure_peer", "measure_postgresql", "rows_file"]
 
+NETWORKS: Final = (Path(__file__).parent / "_networks.py").read_text()
 PURE_COUNTS: Final = """
 import json, sys, time
 from pure_ldp.frequency_oracles import LHClient, LHServer
@@ -54,6 +56,65 @@ start = time.process_time()
 history.compose(one).get_epsilon_for_delta(1e-6)
 print(json.dumps({"cpu": time.process_time() - start}))
 """
+
+PURE_TEXTS: Final = """
+import json, random, sys, time
+from pure_ldp.heavy_hitters import PEMClient, PEMServer
+client, server = PEMClient(4, 5, 15, 5), PEMServer(4, 5, 15, 5)
+reports = [client.privatise(f"{random.getrandbits(7):015b}") for _ in range(int(sys.argv[1]))]
+start = time.process_time()
+for report in reports:
+    server.aggregate(report)
+server.find_heavy_hitters(k=10)
+print(json.dumps({"cpu": time.process_time() - start}))
+"""
+TUMULT: Final = """
+import json, os, sys, warnings
+warnings.simplefilter("ignore")
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "4").getOrCreate())
+from tmlt.analytics import AddRowsWithID, KeySet, MaxGroupsPerID, MaxRowsPerGroupPerID, PureDPBudget
+from tmlt.analytics import QueryBuilder, Session
+def cpu():
+    parents, spent = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[pid], spent[pid] = fields[1], sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    mine = {str(os.getpid())}
+    while more := {pid for pid, parent in parents.items() if parent in mine} - mine:
+        mine |= more
+    return sum(spent[pid] for pid in mine if pid in spent)
+frame = spark.read.parquet(sys.argv[1])
+frame.count()
+session = Session.from_dataframe(PureDPBudget(10), "t", frame, protected_change=AddRowsWithID("u"))
+keys = KeySet.from_dict({"g": list(range(int(sys.argv[2])))})
+bounded = QueryBuilder("t").enforce(MaxGroupsPerID("g", 10)).enforce(MaxRowsPerGroupPerID("g", 1))
+start = cpu()
+session.evaluate(bounded.groupby(keys).count(), PureDPBudget(1)).toPandas()
+session.evaluate(bounded.groupby(keys).sum("v", 0.0, 100.0), PureDPBudget(1)).toPandas()
+print(json.dumps({"cpu": cpu() - start}))
+"""
+OPACUS: Final = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+torch.set_num_threads(1)
+from torch.utils.data import DataLoader, TensorDataset
+model, inputs, targets = mlp()[0], torch.randn(int(sys.argv[1]), 784), torch.randint(0, 10, (int(sys.argv[1]),))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+loader = DataLoader(TensorDataset(inputs, targets), batch_size=len(inputs))
+options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0)
+options |= dict(poisson_sampling=False)
+model, optimizer, criterion, loader = with_opacus("hooks", nn.CrossEntropyLoss(), **options)
+step = plain_step(model, inputs, targets, optimizer)
+step()
+print(json.dumps({"cpu": seconds(step, 4)}))
+"""
+FLOWER_ROUNDS: Final = 4
 
 
 def columns_of(rows: int, groups: int) -> dict[str, np.ndarray]:
@@ -91,6 +152,10 @@ def _ask_tables(python: Path, code: str, size: int, argument: object) -> float:
         folder.cleanup()
 
 
+def _ask_flower(python: Path, clients: int) -> float:
+    return float(run(python, _federated_peers.FLOWER, clients, FLOWER_ROUNDS)["cpu"])
+
+
 def _ask_size(code: str) -> Callable[[Path, int], float]:
     return lambda python, size: float(run(python, code, size)["cpu"])
 
@@ -105,8 +170,16 @@ PEERS: Final = (
         (10**4, 4 * 10**4, 10**5), lambda python, size: _ask_tables(python, PIPELINEDP, size, size),
     ),
     Peer(
+        "Tumult 0.21, Spark", "Tumult 0.21 · Spark", "tables", ("tmlt.analytics==0.21.0", "setuptools<81"),
+        (10**5, 3 * 10**5, 10**6), lambda python, size: _ask_tables(python, TUMULT, size, 1_000),
+    ),
+    Peer(
         "pure-ldp 1.2.0, local hashing", "pure-ldp 1.2.0 · 本地哈希", "local", PURE,
         (1_000, 4_000, 16_000), _ask_size(PURE_COUNTS),
+    ),
+    Peer(
+        "pure-ldp 1.2.0, prefix extending, 15 bits", "pure-ldp 1.2.0 · 前缀扩展 · 15 位", "texts", PURE,
+        (100, 200, 400), _ask_size(PURE_TEXTS),
     ),
     Peer(
         "OpenDP 0.16, Gaussian noise", "OpenDP 0.16 的高斯噪声", "noise", ("opendp[polars]==0.16.0",),
@@ -116,9 +189,17 @@ PEERS: Final = (
         "dp-accounting 0.6, an event more", "dp-accounting 0.6 · 多一个事件", "accounting", ("dp-accounting==0.6.0",),
         (10**3, 10**4, 10**5), _ask_size(GOOGLE_ONE_MORE),
     ),
+    Peer(
+        "Opacus 1.6, a step", "Opacus 1.6 的一步", "learning", ("torch==2.13.0", "opacus==1.6.0"),
+        (64, 256, 1_024), _ask_size(NETWORKS + OPACUS),
+    ),
+    Peer(
+        "Flower 1.41, a simulated round", "Flower 1.41 模拟的一轮", "federated", FLOWER,
+        (10, 30, 100), _ask_flower,
+    ),
 )  # fmt: skip
-"""Counts and means (OpenDP: counts and sums) of 1,000 groups, reports of 1,000 values, exact noise, one event more: at
-the sizes that a peer reaches."""
+"""Counts and means (OpenDP and Tumult: counts and sums) of 1,000 groups, reports of 1,000 values, popular texts, exact
+noise, one event more, a step of a training, a round: at the sizes that a peer reaches."""
 
 
 def measure_peer(each: Peer) -> list[Line]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import mosha
 from benchmarks._big_book import fill
 from benchmarks._curves import Line, draw_curves
+from benchmarks._learning_roads import plain_round, plain_training_step, simulated_round, training_step
 from benchmarks._roads import FLAT, Road, fit_exponent, measure_curve, rows_of
 from benchmarks._rows import Row
 from benchmarks._scale_peers import PEERS, columns_of, measure_peer, measure_postgresql, rows_file
@@ -49,6 +50,8 @@ BESIDE = {
     "raw query": ("raw query of DuckDB", "DuckDB 原始查询"),
     "exact count": ("exact count of triangles", "三角形的精确计数"),
     "NumPy's normal": ("NumPy's normal numbers", "NumPy 的正态随机数"),
+    "plain PyTorch": ("the step in plain PyTorch", "普通 PyTorch 的一步"),
+    "plain round": ("the round without privacy", "没有隐私的一轮"),
 }
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 COUNT = mosha.Measurement(unit=Person("who"), event=events.Laplace(1000), step=lambda state, *_: (0, state), name="n")
@@ -99,13 +102,16 @@ def _added_events(kinds: int) -> Work:
 
 
 def _odometer(history: int) -> Work:
-    """Eight kinds of events, each repeated; one more is added, and the whole is priced."""
+    """Eight kinds of events, each repeated; one more is added, and the whole is priced: 0.02 to 50 at delta 1e-6.
+
+    A history that costs thousands is asked of a slower accountant: less than a millisecond, whatever its length.
+    """
     odometer = Odometer()
     for kind in range(8):
-        odometer.add(events.Gaussian(50.0 + kind), history // 8)
+        odometer.add(events.Gaussian(5_000.0 + kind), history // 8)
 
     def ask() -> object:
-        odometer.add(events.Gaussian(50.0))
+        odometer.add(events.Gaussian(5_000.0))
         return odometer.epsilon(1e-6)
 
     return ask
@@ -298,7 +304,7 @@ ROADS = {
              chinese="寻找流行文本 · 报告数"),
     ],
     "samples": [
-        Road("Poisson sample of 256", (10**4, 10**6, 10**8, 10**10), _poisson, FLAT, chinese="泊松抽样 256 个 · 总体"),
+        Road("Poisson sample of 256", (10**5, 10**6, 10**8, 10**10), _poisson, FLAT, chinese="泊松抽样 256 个 · 总体"),
         Road("fixed size of 256", (10**4, 10**6, 10**8, 10**9), _fixed_size, FLAT, chinese="固定抽样 256 个 · 总体"),
     ],
     "streams": [
@@ -335,6 +341,14 @@ ROADS = {
              chinese="一次扣款和发布 · 已有发布数"),
         Road("a book verified, by releases", (200, 800, 3_200, 12_800), _verify, chinese="核对账本 · 发布数"),
     ],
+    "learning": [
+        Road("a step of a training, by examples", (64, 256, 1_024, 4_096), training_step,
+             least=plain_training_step, beside="plain PyTorch", chinese="训练的一步 · 样本数"),
+    ],
+    "federated": [
+        Road("a simulated round, by clients", (50, 100, 200, 400), simulated_round,
+             least=plain_round, beside="plain round", chinese="模拟的一轮 · 客户端数"),
+    ],
 }  # fmt: skip
 
 
@@ -342,14 +356,10 @@ def _piece(roads: list[Road]) -> Callable[[], list[Row]]:
     return lambda: [row for road in roads for row in rows_of(road)]
 
 
-PANELS = tuple(name for name in ROADS if name != "texts")
-
-
 def measure_panel(name: str) -> list[Line]:
     """The curves of one panel, those of peers dashed."""
-    roads = [*ROADS[name], *(ROADS["texts"] if name == "local" else ())]
     lines = []
-    for road in roads:
+    for road in ROADS[name]:
         curve = measure_curve(road)
         lines.append(Line(road.what, road.chinese, road.sizes, curve.costs))
         if curve.least:
@@ -360,7 +370,7 @@ def measure_panel(name: str) -> list[Line]:
 
 def pictures() -> list[Row]:
     """Draw all curves, in English and in Chinese."""
-    panels = {name: measure_panel(name) for name in PANELS}
+    panels = {name: measure_panel(name) for name in ROADS}
     draw_curves(panels, PICTURES / "scale.png", "en")
     draw_curves(panels, PICTURES / "scale-zh.png", "zh")
     return []
