@@ -27,25 +27,29 @@ WARDS = {"en": ["internal", "surgery", "children", "emergency"], "zh": ["内科"
 SEASONS = [month for month, share in enumerate((5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 4), 1) for _ in range(share)]
 
 
-def protect_visits(wards: list[str]) -> Any:
+NAMES = {"en": ("ward", "sex", "month"), "zh": ("科室", "性别", "月份")}
+
+
+def protect_visits(language: str) -> Any:
     patient, rows = mosha.Person("who", at_most=3), range(6000)
     account = mosha.Ledger.memory().account("visits", unit=patient, epsilon=5, delta=1e-5)
+    wards, (ward, sex, month) = WARDS[language], NAMES[language]
     data = {
         "who": [n % 3000 for n in rows],
-        "ward": [wards[int("0001123333"[n % 10])] for n in rows],
-        "sex": ["FM"[n * 3 % 11 < 4 + n % 3] for n in rows],
-        "day": [date(2024, SEASONS[n * 5 % len(SEASONS)], 1) for n in rows],
+        ward: [wards[int("0001123333"[n % 10])] for n in rows],
+        sex: ["FM"[n * 3 % 11 < 4 + n % 3] for n in rows],
+        month: [date(2024, SEASONS[n * 5 % len(SEASONS)], 1) for n in rows],
     }
     return mosha.protect(data, unit=patient, account=account)
 
 
 def draw_answers(language: Any) -> dict[str, Any]:
-    zh, wards = language == "zh", WARDS[language]
-    visits = protect_visits(wards)
-    by_ward = visits.group_by("ward", keys=wards).count().release(epsilon=0.3)
-    both = visits.pivot("ward", "sex", keys={"ward": wards, "sex": ["F", "M"]}).release(epsilon=0.5)
+    zh, wards, (ward, sex, month) = language == "zh", WARDS[language], NAMES[language]
+    visits = protect_visits(language)
+    by_ward = visits.group_by(ward, keys=wards).count().release(epsilon=0.3)
+    both = visits.pivot(ward, sex, keys={ward: wards, sex: ["F", "M"]}).release(epsilon=0.5)
     months = date_range(date(2024, 1, 1), date(2024, 12, 31), by="month")
-    by_month = visits.group_by("day", keys=months).count().release(epsilon=0.3)
+    by_month = visits.group_by(month, keys=months).count().release(epsilon=0.3)
     return {
         "bars": by_ward.plot(title="各科就诊人次" if zh else "Visits by ward", lang=language),
         "heat": both.plot(title="各科男女就诊人次" if zh else "Visits by ward and sex", lang=language),
@@ -69,9 +73,9 @@ def draw_graphs(language: Any) -> dict[str, Any]:
     rng = np.random.default_rng(7)  # the network is public, so that everybody sees the same one
     ends, edges = [0, 1], {(0, 1)}
     for vertex in range(2, 4000):
-        for other in rng.choice(ends, 3):
-            edges.add((int(other), vertex))
-        ends += [vertex, *(int(end) for edge in list(edges)[-3:] for end in edge)]
+        others = [int(other) for other in rng.choice(ends, 1 + int(rng.integers(5)) ** 2)]
+        edges.update((other, vertex) for other in others)
+        ends += [vertex, *others]
     account = mosha.Ledger.memory().account("network", unit=mosha.Edge(), epsilon=10)
     graph = mosha.graphs.protect(sorted(edges), vertices=4000, unit=mosha.Edge(), account=account)
     degrees, steps = (
@@ -93,7 +97,7 @@ def draw_others(language: Any) -> dict[str, Any]:
     ledger = mosha.Ledger.memory()
     hospital = ledger.account(say("hospital", "医院"), unit=patient, epsilon=2)
     surgery = hospital.grant(say("surgery", "外科"), epsilon=1, expires="2099-12-31")
-    data = {"who": list(rows), "days": [1 + n * n % 19 for n in rows]}
+    data = {"who": list(rows), "days": [1 + int(28 * (n * n % 1009 / 1009) ** 2) for n in rows]}
     stays = mosha.protect(data, unit=patient, account=surgery)
     quarters = stays.quantiles("days", [0.25, 0.5, 0.75], between=(0, 30)).release(epsilon=0.5)
     alarms = np.linspace(0, 1, 200)

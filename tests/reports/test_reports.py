@@ -344,7 +344,10 @@ def test_a_report_is_written_in_every_form_and_tells_nothing_else(tmp_path: Path
     assert "怎样读带噪声的数字" in edition.to_html("zh")
     notebook = json.loads((tmp_path / "report.ipynb").read_text())
     assert any("image/png" in out["data"] for cell in notebook["cells"] for out in cell.get("outputs", []))
-    assert (tmp_path / "report.csv").read_text().splitlines()[0] == "part,aggregate,group,value,error,error_in"
+    written = (tmp_path / "report.csv").read_bytes()
+    assert written.startswith(b"\xef\xbb\xbfpart,aggregate,group,value,error,error_in")  # Excel reads Chinese by it
+    plain = edition.save(tmp_path / "plain.csv", bom=False).read_bytes()
+    assert b"\xef\xbb\xbf" + plain == written
     with pytest.raises(InvalidParameter) as refusal:
         edition.save(tmp_path / "report.docx")
     assert refusal.value.code == "reports.unknown_ending"

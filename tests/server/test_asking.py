@@ -100,6 +100,8 @@ def test_an_answer_can_be_downloaded_as_csv_without_formulas(house: Any) -> None
     assert reply.headers["content-type"].startswith("text/csv")
     assert reply.text.splitlines()[0] == "ward,days,days ±0.95"
     assert len(reply.text.splitlines()) == 5
+    marked = house.call("li", "GET", f"/requests/{found['id']}/answer?format=csv&bom=true")
+    assert marked.content == b"\xef\xbb\xbf" + reply.content  # what Excel needs to read Chinese; programs do not ask
 
 
 def test_a_withdrawn_request_is_free_and_never_runs(house: Any) -> None:

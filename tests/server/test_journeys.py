@@ -115,7 +115,8 @@ def check_as_a_visitor(page: Any, slug: str) -> None:
     sequence, _, digest = head.partition(":")
     assert main(["ledger", "verify", book, "--head", f"{sequence}:{digest[::-1]}"]) == 3
     for file in (f"/api/v1/public/{slug}", f"/public/{slug}/answer.csv"):
-        assert httpx.get(page.base + file, timeout=60).raise_for_status().text
+        text = httpx.get(page.base + file, timeout=60).raise_for_status().text
+        assert text.startswith("\ufeff") == file.endswith(".csv")  # what people open with a double click has a mark
     entry = httpx.get(f"{page.base}/api/v1/public/{slug}/registry?format=yaml", timeout=60).raise_for_status().text
     assert find_problems(yaml.safe_load(entry)) == []
 

@@ -163,6 +163,8 @@ def test_a_synthetic_table_is_paid_once_and_drawn_as_often_as_one_likes(place: A
     assert len(rows) == 50
     assert {row["ward"] for row in rows} <= {"cardiology", "surgery", "pediatrics", "neurology", ""}
     assert first.content == again.content != other.content
+    marked = place.call("li", "GET", f"{path}?rows=50&seed=1&format=csv&bom=true")
+    assert marked.content == b"\xef\xbb\xbf" + first.content
     parquet = place.call("li", "GET", f"{path}?format=parquet")
     assert parquet.content[:4] == b"PAR1"
     assert b"mosha.synthetic" in parquet.content

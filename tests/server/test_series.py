@@ -55,6 +55,7 @@ def test_all_steps_are_paid_for_at_once_and_everybody_reads_them(place: Any) -> 
     lines = place.call(None, "GET", "/series/weekly?format=csv").text.splitlines()
     assert lines[0] == "step,at,value,±0.95"
     assert len(lines) == 3
+    assert place.call(None, "GET", "/series/weekly?format=csv&bom=true").content.startswith(b"\xef\xbb\xbfstep,")
     assert feed(place, "weekly", 3).status_code == 201
     over = feed(place, "weekly", 4)
     assert (over.status_code, over.json()["code"]) == (409, "server.series_over")

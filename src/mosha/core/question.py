@@ -40,7 +40,10 @@ class Answer(Protocol):
     def error(self, confidence: float = 0.95) -> Any:
         """Half-widths of the error bars: the noise stays within them with this probability."""
 
-    def plot(self, *, title: str | None = None, unit: str | None = None, lang: Language | None = None) -> Any:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Any:  # fmt: skip
         """A picture of the answer with its error bars (needs the extra `plot`)."""
 
     def to_dict(self) -> dict[str, Any]:

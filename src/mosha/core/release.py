@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
-from mosha.core.language import Language, keep_language, say, set_language
+from mosha.core.language import Language, say
 from mosha.core.number import strict_probability
 from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Unit
@@ -237,23 +238,24 @@ class Release(Shown):
         """The value passed through `function`: post-processing, free, under the same receipt."""
         return replace(self, value=function(self.value), _error=None, _draw=None)
 
-    def plot(self, *, title: str | None = None, unit: str | None = None, lang: Language | None = None) -> Any:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Any:  # fmt: skip
         """A picture of the answer with its error bars (needs the extra `plot`).
 
         Args:
+            ax: axes of matplotlib to draw on.
             title: what stands above, in place of what was asked.
             unit: what the numbers are counted in.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
-        if self._draw is None:
+        draw = self._draw
+        if draw is None:
             raise InvalidParameter("core.no_picture")
-        with keep_language():
-            if lang is not None:
-                set_language(lang)
-            figure = self._draw(self.value, self.error_or_none())
-        if hasattr(figure, "add_labels"):  # a drawing of a user's own may be any figure
-            figure.add_labels(title=title, unit=unit, footer=self.receipt.write_footer(lang))
-        return figure
+        value, bars = self.value, self.error_or_none()
+        footer = self.receipt.write_footer
+        return draw_as_asked(lambda: draw(value, bars), ax=ax, title=title, unit=unit, lang=lang, footer=footer)
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """Plain data: the value, its error bar (None if it has none) and the receipt.

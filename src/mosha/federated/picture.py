@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
-from mosha.core.language import say
-from mosha.pictures.figure import begin_figure, style_axes, use_style
+from mosha.core.language import Language, say
+from mosha.pictures.curves import draw_with
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from mosha.core.release import Receipt
 
 __all__ = ["MeasuredRound", "MeasuredTraining", "accuracy_against_epsilon"]
 
@@ -24,6 +28,9 @@ class MeasuredRound(Protocol):
     @property
     def metrics(self) -> Any: ...
 
+    @property
+    def receipt(self) -> Receipt | None: ...
+
 
 class MeasuredTraining(Protocol):
     """A training, as far as a picture needs it: `History` is one."""
@@ -34,12 +41,19 @@ class MeasuredTraining(Protocol):
     def rounds(self) -> Sequence[MeasuredRound]: ...
 
 
-def accuracy_against_epsilon(histories: Sequence[MeasuredTraining], *, metric: str | None = None) -> Figure:
+def accuracy_against_epsilon(
+    histories: Sequence[MeasuredTraining], *, metric: str | None = None, ax: object | None = None,
+    title: str | None = None, unit: str | None = None, lang: Language | None = None,
+) -> Figure:  # fmt: skip
     """One figure with a curve for each history: its metric against what had been paid by then.
 
     Args:
         histories: trainings whose rounds have metrics; central, client-side and distributed ones side by side.
         metric: what to call it, and which one where the metrics are dictionaries.
+        ax: axes of matplotlib to draw on.
+        title: what stands above.
+        unit: what the metric is counted in.
+        lang: "en" or "zh"; the chosen language where it is left out.
 
     >>> accuracy_against_epsilon([])
     Traceback (most recent call last):
@@ -52,20 +66,23 @@ def accuracy_against_epsilon(histories: Sequence[MeasuredTraining], *, metric: s
     ]
     if not any(points for _, points in curves):
         raise InvalidParameter("federated.picture_without_metrics")
-    with use_style():
-        figure: Figure = begin_figure(7, 4.5)
-        axes = figure.subplots()
+
+    def paint(axes: Axes) -> None:
         for name, points in curves:
             private = [(epsilon, value) for epsilon, value in points if epsilon is not None]
             if private:
                 axes.plot(*zip(*private, strict=True), marker=".", label=name)
             elif points:
                 axes.axhline(points[-1][1], linestyle="--", color="grey", label=say("federated.no_price", name=name))
-        style_axes(axes)
-        axes.set_xlabel(say("federated.epsilon_so_far"))
-        axes.set_ylabel(metric or say("federated.metric"))
         axes.legend(frameon=False)
-    return figure
+
+    def draw() -> Figure:
+        words: Any = {"across": say("federated.epsilon_so_far"), "up": metric or say("federated.metric")}
+        return draw_with(paint, title=say("federated.picture_title"), size=(7, 4.5), **words)
+
+    receipts = [h.rounds[-1].receipt for h in histories if h.rounds]
+    footer = receipts[0].write_footer if len(receipts) == 1 and receipts[0] is not None else None
+    return cast("Figure", draw_as_asked(draw, ax=ax, title=title, unit=unit, lang=lang, footer=footer))
 
 
 def _value(metrics: Any, metric: str | None) -> float:

@@ -17,7 +17,7 @@ from mosha.accounting import Odometer
 from mosha.core.account import Account, Run
 from mosha.core.errors import HorizonExceeded, InvalidParameter, SourceUnavailable, StepGivenUp
 from mosha.core.event import Event
-from mosha.core.language import say
+from mosha.core.language import Language, say
 from mosha.core.release import Receipt, Release
 from mosha.core.showing import Card, Shown, write_number
 from mosha.federated.federation import Ask, Federation
@@ -94,9 +94,19 @@ class History(Shown):
         """Number, clip, epsilon and metrics of each round."""
         return [{"round": r.number, "clip": r.clip, "epsilon": r.epsilon, "metrics": r.metrics} for r in self.rounds]
 
-    def plot(self) -> Figure:
-        """Metrics against epsilon (needs the extra `plot`)."""
-        return accuracy_against_epsilon([self])
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Figure:  # fmt: skip
+        """Metrics against epsilon (needs the extra `plot`).
+
+        Args:
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: what the metric is counted in.
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        return accuracy_against_epsilon([self], ax=ax, title=title, unit=unit, lang=lang)
 
 
 def _write_metrics(metrics: object) -> str:

@@ -93,15 +93,19 @@ class Answer(Shown):
         """
         return self.release.error(confidence)
 
-    def plot(self, *, title: str | None = None, unit: str | None = None, lang: Language | None = None) -> Any:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Any:  # fmt: skip
         """A picture of the answer with its error bars (needs the extra `plot`).
 
         Args:
+            ax: axes of matplotlib to draw on.
             title: what stands above, in place of what was asked.
             unit: what the numbers are counted in.
             lang: of the line beneath; the chosen language where it is left out.
         """
-        return self.release.plot(title=title, unit=unit, lang=lang)
+        return self.release.plot(ax=ax, title=title, unit=unit, lang=lang)
 
     def map(self, function: Callable[[object], object]) -> Answer:
         """Post-processing: free, under the same receipt.

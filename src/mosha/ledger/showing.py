@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol, cast
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import MoshaError
-from mosha.core.language import say
+from mosha.core.language import Language, say
 from mosha.core.release import describe_as, write_left
 from mosha.core.showing import Card
 
@@ -130,8 +132,18 @@ def _describe_more(count: int | None) -> str:
     return "" if count is None else f"; {say('core.shown_more', count=f'{count:,}')}"
 
 
-def draw_ledger(ledger: _Ledger) -> Figure:
-    """All accounts of `ledger` as a tree of gauges.
+def draw_ledger(
+    ledger: _Ledger, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+    lang: Language | None = None,
+) -> Figure:  # fmt: skip
+    """All accounts of `ledger` as a tree of gauges (needs the extra `plot`).
+
+    Args:
+        ledger: whose accounts are drawn.
+        ax: axes of matplotlib to draw on.
+        title: what stands above.
+        unit: what the budgets are counted in, beneath the gauges.
+        lang: "en" or "zh"; the chosen language where it is left out.
 
     >>> import mosha
     >>> ledger = mosha.Ledger.memory()
@@ -147,4 +159,11 @@ def draw_ledger(ledger: _Ledger) -> Figure:
         text = f"{account.rule.measure} {account.spent:.3g} / {account.limit:.3g}"
         *above, name = account.name.split("/")
         lines.append((name, len(above), share, text))
-    return draw_tree(lines, title=say("core.shown_spent"))
+
+    def describe() -> str:
+        return say("core.picture_ledger", date=datetime.now(UTC).date().isoformat())
+
+    def draw() -> Figure:
+        return draw_tree(lines, title=say("core.picture_budgets"))
+
+    return cast("Figure", draw_as_asked(draw, ax=ax, title=title, unit=unit, lang=lang, footer=describe))

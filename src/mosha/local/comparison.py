@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from mosha.accounting.measures import blanket, shuffle
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import Language, current_language, phrase, say, translate
 from mosha.core.names.calls import renamed_argument
@@ -83,26 +84,36 @@ class Comparison:
         """The question in the reader's language."""
         return say("local.compared", people=self.people, size=self.size, epsilon=self.epsilon, delta=self.delta)
 
-    def plot(self, *, lang: Language | None = None) -> Figure:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Figure:  # fmt: skip
         """The three errors as bars on a logarithmic scale (needs the extra `plot`).
 
         Args:
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: what the deviations are counted in, in place of people.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
         from mosha.pictures.curves import draw_with
         from mosha.pictures.figure import BAND, INK
 
-        names = [say(f"local.picture_{model.name}", lang) for model in self.models]
-
         def paint(axes: Axes) -> None:
-            axes.bar(names, [model.deviation for model in self.models], color=BAND, width=0.6)
+            places = list(range(len(self.models)))
+            names = [say(f"local.picture_{model.name}") for model in self.models]
+            axes.bar(places, [model.deviation for model in self.models], color=BAND, width=0.6)
             simulated = [model.simulated for model in self.models]
-            axes.plot(names, simulated, "_", color=INK, markersize=30, label=say("local.picture_simulated", lang))
+            axes.plot(places, simulated, "_", color=INK, markersize=30, label=say("local.picture_simulated"))
+            axes.set_xticks(places, names)
             axes.set_yscale("log")
             axes.legend(frameon=False)
 
-        said = say("local.picture_compared", lang, people=self.people, size=self.size, epsilon=self.epsilon)
-        return draw_with(paint, title=said, up=say("local.picture_deviation", lang))
+        def draw() -> Figure:
+            said = say("local.picture_compared", people=self.people, size=self.size, epsilon=self.epsilon)
+            return draw_with(paint, title=said, up=say("local.picture_deviation"))
+
+        return cast("Figure", draw_as_asked(draw, ax=ax, title=title, unit=unit, lang=lang))
 
 
 @renamed_argument(n="population")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.language import Language, say
 from mosha.core.number import positive, probability, real
 from mosha.core.options import DensitySmoothing, choose
@@ -125,12 +126,19 @@ class Density:
         reached = np.concatenate([[0.0], np.cumsum(self.shares)])
         return float(np.interp(wanted, reached, self.edges))
 
-    def plot(self, *, lang: Language | None = None) -> Figure:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Figure:  # fmt: skip
         """The density as a picture (needs the extra `plot`).
 
         Args:
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: what the values are counted in, beneath the axis of values.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
+        from mosha.local.estimate import write_footer
         from mosha.pictures.curves import draw_with
         from mosha.pictures.figure import BAND
 
@@ -139,8 +147,13 @@ class Density:
         def paint(axes: Axes) -> None:
             axes.stairs(self.shares * len(self.shares) / (high - low), self.edges, fill=True, color=BAND)
 
-        said = say("local.picture_reports", lang, reports=self.reports, epsilon=self.epsilon)
-        return draw_with(paint, title=said, up=say("local.picture_density", lang))
+        def draw() -> Figure:
+            said = say("local.picture_reports", reports=self.reports, epsilon=self.epsilon)
+            across = say("local.picture_value") if unit is None else unit
+            return draw_with(paint, title=said, up=say("local.picture_density"), across=across)
+
+        footer = partial(write_footer, self.epsilon)
+        return cast("Figure", draw_as_asked(draw, ax=ax, title=title, lang=lang, footer=footer))
 
 
 class Distribution(Survey):

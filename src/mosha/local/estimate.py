@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import Language, say
 from mosha.core.names.calls import explain_wrong_calls
@@ -28,7 +30,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Interval", "Shares", "deviations", "poisoning"]
+__all__ = ["Interval", "Shares", "deviations", "poisoning", "write_footer"]
+
+
+def write_footer(epsilon: float) -> str:
+    """What stands beneath a picture of reports: what each of them keeps by itself, and the day.
+
+    >>> write_footer(1.5).startswith("Private before it left the device: epsilon 1.5")
+    True
+    """
+    return say("local.picture_promise", epsilon=epsilon, date=datetime.now(UTC).date().isoformat())
 
 
 @dataclass(frozen=True)
@@ -146,28 +157,38 @@ class Shares(Shown):
         )
         return [{"value": v, "share": share, "raw": raw, "error": error} for v, share, raw, error in columns]
 
-    def plot(self, *, lang: Language | None = None) -> Figure:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Figure:  # fmt: skip
         """The shares as bars with the error bars of the raw ones (needs the extra `plot`).
 
         Args:
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: what the numbers are counted in.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
         from mosha.pictures.curves import draw_with
         from mosha.pictures.figure import BAND, INK
+        from mosha.pictures.grouped import slant
 
         order = np.argsort(-self.shares, kind="stable")[:30]
         places, labels = np.arange(len(order)), [str(self.values[int(i)]) for i in order]
 
         def paint(axes: Axes) -> None:
-            axes.bar(places, self.shares[order], color=BAND, label=say("local.picture_share", lang))
-            bars = say("local.picture_unbiased", lang)
+            axes.bar(places, self.shares[order], color=BAND, label=say("local.picture_share"))
+            bars = say("local.picture_unbiased")
             axes.errorbar(places, self.raw[order], yerr=self.error()[order], fmt=".", color=INK, label=bars)
-            slanted: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-            axes.set_xticks(places, labels, **(slanted if sum(map(len, labels)) > 50 else {}))
+            axes.set_xticks(places, labels, **slant(labels))
             axes.legend(frameon=False)
 
-        said = say("local.picture_reports", lang, reports=self.reports, epsilon=self.protocol.epsilon)
-        return draw_with(paint, title=said, up=say("local.picture_share", lang), size=(7, 4))
+        def draw() -> Figure:
+            said = say("local.picture_reports", reports=self.reports, epsilon=self.protocol.epsilon)
+            return draw_with(paint, title=said, up=say("local.picture_share"), size=(7, 4))
+
+        footer = partial(write_footer, self.protocol.epsilon)
+        return cast("Figure", draw_as_asked(draw, ax=ax, title=title, unit=unit, lang=lang, footer=footer))
 
     def _places(self, values: object) -> set[int]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):

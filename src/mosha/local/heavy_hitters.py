@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
@@ -139,7 +140,9 @@ class HeavyHitters(Survey):
 
         require_reports(self.count_answers(counters, reports))
         tables = ReportTables.read(self.prefixes, self.protocol, counters)
-        return find_hitters(self.prefixes, tables, reports, kept=positive_integer("kept", kept), confidence=confidence)
+        kept = positive_integer("kept", kept)
+        found = find_hitters(self.prefixes, tables, reports, kept=kept, confidence=confidence)
+        return replace(found, epsilon=self.protocol.epsilon)
 
 
 def check_alphabet(alphabet: object) -> tuple[str, ...] | None:

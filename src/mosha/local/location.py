@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.language import Language, say
@@ -176,11 +178,17 @@ class Location:
         way += [way[-1]] * (count - len(way))
         return [share.report(place) for place in way]
 
-    def plot(self, reported: Point, *, lang: Language | None = None) -> Figure:
+    def plot(
+        self, reported: Point, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Figure:  # fmt: skip
         """What is hidden: circles around a report that hold the place with 50, 90 and 99% (needs the extra `plot`).
 
         Args:
             reported: the place that was reported.
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: how both axes are counted, behind their names ("degrees").
             lang: "en" or "zh"; the chosen language where it is left out.
         """
         from mosha.pictures.curves import draw_with
@@ -197,13 +205,22 @@ class Location:
                 east = [longitude + r * across * math.cos(t) for t in turn]
                 north = [latitude + r * up * math.sin(t) for t in turn]
                 axes.fill(east, north, color=LINE, alpha=alpha, label=f"{share:.0%}: {r:,.0f} m")
-            here = say("local.picture_reported", lang)
+            here = say("local.picture_reported")
             axes.plot([longitude], [latitude], "+", color=INK, markersize=12, label=here)
             axes.set_aspect(across / up if across < up else 1 / math.cos(math.radians(latitude)))
             axes.legend(frameon=False)
 
-        words = {name: say(f"local.picture_{name}", lang) for name in ("somewhere", "longitude", "latitude")}
-        return draw_with(paint, title=words["somewhere"], across=words["longitude"], up=words["latitude"], size=(5, 5))
+        def draw() -> Figure:
+            words = {name: say(f"local.picture_{name}") for name in ("somewhere", "longitude", "latitude")}
+            counted = "" if unit is None else f" ({unit})"
+            names: Any = {"across": words["longitude"] + counted, "up": words["latitude"] + counted}
+            return draw_with(paint, title=words["somewhere"], size=(5, 5), **names)
+
+        def describe() -> str:
+            meters = math.log(2) / self.epsilon
+            return say("local.picture_place", meters=meters, date=datetime.now(UTC).date().isoformat())
+
+        return cast("Figure", draw_as_asked(draw, ax=ax, title=title, lang=lang, footer=describe))
 
     def _move_inside(self, place: Point) -> Point:
         """The place itself, or where the way to it from the center leaves the region."""

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosha.core.language import say
-from mosha.pictures.figure import INK, LINE, begin_figure, name_in_words, style_axes, use_style
+from mosha.pictures.curves import draw_with
+from mosha.pictures.figure import LINE, name_in_words
+from mosha.pictures.grouped import draw_panel
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["draw_bars", "make_drawing"]
-
-MOST_LABELS = 40
 
 
 def make_drawing(title: str, labels: tuple[object, ...] | None) -> Callable[[ArrayLike, ArrayLike | None], Figure]:
@@ -35,18 +36,15 @@ def draw_bars(answer: ArrayLike, error: ArrayLike | None, *, title: str, labels:
     """
     heights = np.atleast_1d(np.asarray(answer, np.float64))
     widths = None if error is None else np.broadcast_to(np.asarray(error, np.float64), heights.shape)
-    places = np.arange(heights.size)
-    with use_style():
-        figure: Figure = begin_figure(max(5.0, min(12.0, 1.2 + 0.5 * heights.size)), 3.2)
-        axes = figure.add_subplot()
+
+    def paint(axes: Axes) -> None:
         if labels is None:
-            axes.errorbar(places, heights, yerr=widths, fmt="o", capsize=6, color=LINE)
+            axes.errorbar(np.arange(heights.size), heights, yerr=widths, fmt="o", capsize=6, color=LINE)
             axes.set_xticks([])
         else:
-            axes.bar(places, heights, yerr=widths, capsize=3, color=LINE, alpha=0.85, ecolor=INK)
-            ticks = places[:: max(1, -(-heights.size // MOST_LABELS))]
-            axes.set_xticks(ticks, [str(labels[i]) for i in ticks], rotation=45 if heights.size > 6 else 0)
-        said, bars = name_in_words(title), "" if error is None else f" ({say('tables.picture_bars')})"
-        axes.set_title(f"{said}{bars}", loc="left", fontsize=10)
-        style_axes(axes)
-    return figure
+            bars = None if widths is None else widths.tolist()
+            draw_panel(axes, [str(label) for label in labels], heights.tolist(), bars)
+
+    said, bars = name_in_words(title), "" if error is None else f" ({say('tables.picture_bars')})"
+    size = (max(5.0, min(12.0, 1.2 + 0.5 * heights.size)), 3.4)
+    return draw_with(paint, title=f"{said}{bars}", size=size)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosha.pictures.figure import BAND, INK, LINE, WARM, begin_figure, style_axes, use_style, write_footer
+from mosha.core.canvas import draw_as_asked, find_wishes
+from mosha.pictures.figure import BAND, INK, LINE, WARM, style_axes, use_style
+from mosha.pictures.panels import begin_panels, frame_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,17 +35,20 @@ def draw_with(
     paint: Callable[[Axes], None], *, title: str, across: str = "", up: str = "", footer: str = "",
     ax: Axes | None = None, size: tuple[float, float] = (6.4, 3.6),
 ) -> Figure:  # fmt: skip
-    """Paint on axes of one's own, or on a new figure; labels, grid and footer are the same for all."""
+    """Paint on axes of one's own, or on a new figure; labels, grid and footer are the same for all.
+
+    A title, a unit and axes that are wanted (`mosha.core.canvas`) go before those that are given here.
+    """
+    if ax is not None:
+        return cast("Figure", draw_as_asked(lambda: draw_with(paint, title=title, across=across, up=up), ax=ax))
     with use_style():
-        figure: Figure = begin_figure(*size) if ax is None else ax.figure  # type: ignore[assignment]
-        axes = figure.add_subplot() if ax is None else ax
+        figure, (axes,) = begin_panels(*size)
         style_axes(axes)
         paint(axes)
-        axes.set_title(title, loc="left", fontweight="bold")
         axes.set_xlabel(across)
-        axes.set_ylabel(up)
-        if ax is None and footer:
-            write_footer(figure, footer, labels=title + across + up)
+        if axes.yaxis.get_visible():
+            axes.set_ylabel(up if (wanted := find_wishes().unit) is None else wanted)
+        frame_picture(figure, [axes], title=title, footer=footer, labels=across + axes.get_ylabel())
         return figure
 
 
@@ -262,10 +267,11 @@ def draw_tree(
             axes.barh(-place, min(max(share, 0.0), 1.0), height=0.5, color=LINE if share < 0.9 else WARM)
             axes.text(-0.02, -place, "└ " * min(depth, 1) + name, ha="right", va="center", fontsize=9)
             axes.text(1.02, -place, text, ha="left", va="center", fontsize=8, color=INK)
-        axes.set_yticks([])
+        axes.yaxis.set_visible(False)
         axes.set_xlim(0, 1)
         axes.set_xticks([0, 0.5, 1], ["0%", "50%", "100%"])
         axes.grid(visible=False)
         axes.spines[["left"]].set_visible(False)
 
-    return draw_with(paint, title=title, footer=footer, ax=ax, size=(7.2, 1.1 + 0.42 * len(accounts)))
+    size, across = (7.2, 1.1 + 0.42 * len(accounts)), find_wishes().unit or ""
+    return draw_with(paint, title=title, across=across, footer=footer, ax=ax, size=size)

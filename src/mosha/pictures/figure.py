@@ -7,7 +7,7 @@ import contextlib
 import io
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
 from html import escape
@@ -30,6 +30,7 @@ __all__ = [
     "WARM",
     "begin_figure",
     "has_chinese_font",
+    "let_chinese_show",
     "name_in_words",
     "style_axes",
     "use_style",
@@ -150,36 +151,54 @@ def _figure_class() -> Any:
 
         def add_labels(self, *, title: str | None, unit: str | None, footer: str) -> None:
             """A title, what the numbers are counted in, and the small line beneath, on a picture that is drawn."""
-            with use_style():
-                first = self.axes[0]
-                if title is not None:
-                    first.set_title("", loc="center")
-                    first.set_title(title, loc="left", fontweight="bold")
-                if unit is not None:
-                    first.set_ylabel(unit)
-                if self._supxlabel is None:
-                    write_footer(self, footer, labels=(title or "") + (unit or ""))
+            _add_labels(self, title=title, unit=unit, footer=footer)
 
         def savefig(self, *arguments: Any, **named: Any) -> None:
             """Written as matplotlib does; dark where its style is (`plt.style.use("dark_background")`)."""
             if self._follows_dark_style:
                 darken(self)
             if not has_chinese_font():
-                _number_chinese(self)
+                _number_chinese(self, self.axes)
             super().savefig(*arguments, **{"facecolor": self.get_facecolor()} | named)
 
     return Picture
 
 
-def _number_chinese(figure: Any) -> None:
+def _add_labels(figure: Any, *, title: str | None, unit: str | None, footer: str) -> None:
+    """What is wanted of a picture that knows nothing of it: one that somebody else draws on a figure of ours."""
+    if getattr(figure, "is_framed", False) or not figure.axes:
+        return
+    with use_style():
+        first = figure.axes[0]
+        if title is not None:
+            first.set_title("", loc="center")
+            first.set_title(title, loc="left", fontweight="bold")
+        if unit is not None:
+            first.set_ylabel(unit)
+        if not figure.get_supxlabel():
+            write_footer(figure, footer, labels=(title or "") + (unit or ""))
+
+
+def let_chinese_show(axes: Axes) -> None:
+    """Axes that somebody gave have fonts of their own: Chinese texts on them get one that has Chinese, or numbers."""
+    fonts = _find_fonts()
+    if not fonts:
+        _number_chinese(axes, [axes, *axes.child_axes])
+    texts = axes.findobj(load_guest("matplotlib.text", extra="plot", needed_for=phrase("mechanisms.picture")).Text)
+    for text in texts:
+        if CHINESE.search(text.get_text()):
+            text.set_fontfamily([*text.get_fontfamily(), *fonts])
+
+
+def _number_chinese(part: Any, all_axes: Sequence[Any]) -> None:
     """Chinese texts as numbers, each its own, where no font could draw them: boxes would all be alike."""
-    texts = figure.findobj(load_guest("matplotlib.text", extra="plot", needed_for=phrase("mechanisms.picture")).Text)
+    texts = part.findobj(load_guest("matplotlib.text", extra="plot", needed_for=phrase("mechanisms.picture")).Text)
     numbers: dict[str, int] = {}
 
     def name(found: re.Match[str]) -> str:
         return f"[{numbers.setdefault(found.group(), len(numbers) + 1)}]"
 
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+    for axis in (axis for axes in all_axes for axis in (axes.xaxis, axes.yaxis)):
         labels = [label.get_text() for label in axis.get_ticklabels()]
         if any(CHINESE.search(label) for label in labels):
             axis.set_ticks(axis.get_ticklocs(), [CHINESE.sub(name, label) for label in labels])

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mosha.core.canvas import draw_as_asked, find_wishes
+from mosha.core.language import say
 from mosha.core.showing import MISSING, write_number
 from mosha.pictures.dark import is_dark
-from mosha.pictures.figure import BAND, INK, LINE, PALE, begin_figure, style_axes, use_style, write_footer
+from mosha.pictures.figure import BAND, INK, LINE, PALE, style_axes, use_style
+from mosha.pictures.panels import begin_panels, frame_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["draw_groups", "name_quantile"]
+__all__ = ["draw_groups", "draw_panel", "name_quantile", "slant"]
 
 MOST_LABELS = 24
 FEW = 16
@@ -59,66 +62,75 @@ def draw_groups(
     >>> len(figure.axes)
     1
     """
+    if ax is not None or title is not None or unit is not None:
+        inner = find_wishes()
+        return draw_as_asked(
+            lambda: draw_groups(keys, columns, errors, notes=notes, footer=footer),
+            ax=inner.ax if ax is None else ax, title=inner.title if title is None else title,
+            unit=inner.unit if unit is None else unit,
+        )  # fmt: skip
     written = [[_write_values(column)[value] for value in column] for column in keys.values()]
     labels = [", ".join(parts) for parts in zip(*written, strict=True)] if keys else ["all"]
     count = len(next(iter(columns.values())))
     with use_style():
-        if ax is not None:
-            ((name, values),) = columns.items()
-            _draw_panel(ax, keys, labels[:count], values, errors[name])
-            ax.set_title(title or f"{name}{notes[name]}", loc="left")
-            ax.set_ylabel(unit or "")
-            return ax.figure
         together = (
             1 < len(columns) <= len(SHADES) and count <= FEW and all(name.startswith(QUANTILE) for name in columns)
         )
         if together and all(error is not None for error in errors.values()):
-            return _draw_quantiles(
-                labels, columns, errors, title=title, unit=unit, footer=footer, across=", ".join(keys)
-            )
+            return _draw_quantiles(labels, columns, errors, footer=footer, across=", ".join(keys))
         grid = _is_grid(keys, count)
         height = 0.9 + (0.32 * len(set(next(iter(keys.values())))) + 1.2 if grid else 2.6) * len(columns)
         width = 2.5 + (0.7 * len(set(list(keys.values())[1])) if grid else 0.45 * count)
-        figure = begin_figure(max(5.0, min(12.0, width)), min(height, 40.0))
-        for place, (name, values) in enumerate(columns.items()):
-            axes = figure.add_subplot(len(columns), 1, place + 1)
-            if grid:
-                _draw_heat_map(figure, axes, keys, values, max(errors[name] or [0.0]))
-            else:
-                _draw_panel(axes, keys, labels[:count], values, errors[name])
-                axes.set_ylabel(unit or "")
+        figure, panels = begin_panels(max(5.0, min(12.0, width)), min(height, 40.0), down=len(columns))
+        for axes, (name, values) in zip(panels, columns.items(), strict=True):
             error = errors[name]
-            widest = f" (± {_write_widths(error)})" if grid and error is not None else notes[name]
-            axes.set_title(f"{name}{widest}", loc="left", fontsize=9, color=PALE)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
-        write_footer(figure, footer, labels="".join(labels) + "".join(keys) + "".join(columns) + (title or ""))
+            if grid:
+                _draw_heat_map(axes, keys, values, max(error or [0.0]))
+            else:
+                draw_panel(axes, labels[:count], values, error, across=", ".join(keys), over_time=_is_over_time(keys))
+                axes.set_ylabel(find_wishes().unit or "")
+            widest = "" if error is None else f" ({say('tables.picture_cells', width=_write_widths(error))})"
+            axes.set_title(f"{name}{widest if grid else notes[name]}", loc="left", fontsize=9, color=PALE)
+        _frame_groups(figure, panels, footer, "".join(labels) + "".join(keys) + "".join(columns))
         return figure
 
 
+def _frame_groups(figure: Figure, panels: Sequence[Axes], footer: str, labels: str) -> None:
+    """A title stands above what each panel says of itself; on one panel that somebody gave, in its place."""
+    alone = find_wishes().ax is not None and len(panels) == 1
+    said = panels[0].get_title(loc="left") if alone else ""
+    frame_picture(figure, panels, title=said, footer=footer, labels=labels, above=not alone)
+
+
 def _draw_quantiles(
-    labels: Sequence[str], columns: Mapping[str, Sequence[float]], errors: Mapping[str, Any], *,
-    title: str | None, unit: str | None, footer: str, across: str,
+    labels: Sequence[str], columns: Mapping[str, Sequence[float]], errors: Mapping[str, Any], *, footer: str,
+    across: str,
 ) -> Figure:  # fmt: skip
     """Several quantiles of the same groups: intervals side by side, on one axis."""
-    figure: Figure = begin_figure(max(6.4, min(12.0, 2.5 + 0.3 * len(labels) * len(columns))), 4.0)
-    axes = figure.add_subplot()
+    figure, (axes,) = begin_panels(max(6.4, min(12.0, 2.5 + 0.3 * len(labels) * len(columns))), 4.0)
     style_axes(axes)
     places = np.arange(len(labels))
     for shade, (name, values) in enumerate(columns.items()):
         shifted = places + (shade - (len(columns) - 1) / 2) * 0.6 / len(columns)
         style: Any = {"fmt": "o", "color": SHADES[shade], "capsize": 4, "markersize": 6, "elinewidth": 1.4}
         axes.errorbar(shifted, values, yerr=errors[name], label=name_quantile(name), **style)
-    slanted: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if sum(map(len, labels)) > 50 else {}
-    axes.set_xticks(places, list(labels), **slanted)
+    axes.set_xticks(places, list(labels), **slant(labels))
     axes.set_xlim(-0.6, len(labels) - 0.4)
     axes.set_xlabel(across)
-    axes.set_ylabel(unit or "")
-    axes.legend(frameon=False, fontsize=8, ncols=len(columns), loc="lower left", bbox_to_anchor=(0, 1))
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
-    write_footer(figure, footer, labels="".join(labels) + across + (title or ""))
+    axes.set_ylabel(find_wishes().unit or "")
+    beside: Any = {"loc": "best"} if find_wishes().ax is not None else {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+    axes.legend(frameon=False, fontsize=8, ncols=len(columns), **beside)
+    _frame_groups(figure, [axes], footer, "".join(labels) + across)
     return figure
+
+
+def slant(labels: Sequence[str]) -> dict[str, Any]:
+    """How labels stand below an axis: slanted where they would run into each other.
+
+    >>> slant(["a", "b"])
+    {}
+    """
+    return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if sum(map(len, labels)) > 50 else {}
 
 
 def name_quantile(name: str) -> str:
@@ -151,16 +163,31 @@ def _is_grid(keys: Mapping[str, Sequence[object]], count: int) -> bool:
     return len(sides) == 2 and min(sides) > 1 and math.prod(sides) == count
 
 
-def _draw_panel(
-    axes: Axes,
-    keys: Mapping[str, Sequence[object]],
-    labels: Sequence[str],
-    values: Sequence[float],
-    error: Sequence[float] | None,
-) -> None:
+def _is_over_time(keys: Mapping[str, Sequence[object]]) -> bool:
+    return len(keys) == 1 and all(isinstance(value, date) for value in next(iter(keys.values())))
+
+
+def draw_panel(
+    axes: Axes, labels: Sequence[str], values: Sequence[float], error: Sequence[float] | None, *, across: str = "",
+    over_time: bool = False,
+) -> None:  # fmt: skip
+    """Bars with their error bars; a line with a band over time; dots where there are many groups.
+
+    Args:
+        axes: where it is drawn.
+        labels: what each group is called.
+        values: a number for each group.
+        error: half-widths of error bars, or None.
+        across: what stands below the axis.
+        over_time: whether the groups are dates.
+
+    >>> _, (axes,) = begin_panels(5, 3)
+    >>> draw_panel(axes, ["a", "b"], [3, 5], [1, 1])
+    >>> len(axes.patches)
+    2
+    """
     places = list(range(len(values)))
-    over_time = len(keys) == 1 and len(values) > 2 and all(isinstance(v, date) for v in next(iter(keys.values())))
-    if over_time:
+    if over_time and len(values) > 2:
         axes.plot(places, values, color=LINE, marker="o", markersize=3)
         if error is not None:
             low, high = ([v + sign * e for v, e in zip(values, error, strict=True)] for sign in (-1, 1))
@@ -171,10 +198,9 @@ def _draw_panel(
         axes.bar(places, values, yerr=error, color=LINE, alpha=0.85, ecolor=INK, capsize=3, error_kw={"linewidth": 1})
         _write_numbers(axes, values, error)
     ticks = places[:: max(1, math.ceil(len(places) / MOST_LABELS))]
-    slanted = sum(len(labels[i]) for i in ticks) > 50
-    style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
-    axes.set_xticks(ticks, [labels[i] for i in ticks], fontsize=8, **style)
-    axes.set_xlabel(", ".join(keys))
+    shown = [labels[place] for place in ticks]
+    axes.set_xticks(ticks, shown, fontsize=8, **slant(shown))
+    axes.set_xlabel(across)
     style_axes(axes)
 
 
@@ -228,21 +254,19 @@ def _write_cells(image: AxesImage, axes: Axes, cells: list[list[float]], width: 
                 )
 
 
-def _draw_heat_map(
-    figure: Figure, axes: Axes, keys: Mapping[str, Sequence[object]], values: Sequence[float], width: float
-) -> None:
+def _draw_heat_map(axes: Axes, keys: Mapping[str, Sequence[object]], values: Sequence[float], width: float) -> None:
     (first, second), (rows, across) = keys, (list(dict.fromkeys(column)) for column in keys.values())
     cells = [[math.nan] * len(across) for _ in rows]
     for row, column, value in zip(keys[first], keys[second], values, strict=True):
         cells[rows.index(row)][across.index(column)] = value
     image = axes.imshow(cells, cmap="YlGnBu", aspect="auto")
-    figure.colorbar(image, ax=axes, shrink=0.8, format=lambda number, _: f"{number:,.10g}")
+    scale = axes.figure.colorbar(image, ax=axes, shrink=0.8, format=lambda number, _: f"{number:,.10g}")
+    scale.set_label(find_wishes().unit or "")
     _write_cells(image, axes, cells, width)
     step, down = (max(1, math.ceil(len(side) / MOST_LABELS)) for side in (across, rows))
     names = [_write_values(rows), _write_values(across)]
-    slanted = sum(len(names[1][value]) for value in across[::step]) > 50
-    style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
-    axes.set_xticks(range(0, len(across), step), [names[1][value] for value in across[::step]], fontsize=8, **style)
+    shown = [names[1][value] for value in across[::step]]
+    axes.set_xticks(range(0, len(across), step), shown, fontsize=8, **slant(shown))
     axes.set_yticks(range(0, len(rows), down), [names[0][value] for value in rows[::down]], fontsize=8)
     axes.set_xlabel(second)
     axes.set_ylabel(first)

@@ -98,12 +98,13 @@ class Edition(Shown, Content):
         answers = {s.part.name: None if s.answer is None else s.answer.to_dict() for s in self.sections}
         return {"title": self.title, "period": self.period.label, "answers": answers}
 
-    def save(self, path: str | os.PathLike[str], *, lang: Language | None = None) -> Path:
+    def save(self, path: str | os.PathLike[str], *, lang: Language | None = None, bom: bool = True) -> Path:
         """Write a file, whose ending says what it is: .html, .pdf, .md, .csv, .parquet, .ipynb or .json.
 
         Args:
             path: where.
             lang: "en" or "zh"; the language of the report where it is left out.
+            bom: whether a CSV file begins with a mark of its encoding, without which Excel shows Chinese names wrong.
         """
         place = Path(path)
         ending = place.suffix.lower().removeprefix(".")
@@ -119,7 +120,7 @@ class Edition(Shown, Content):
         if ending == "pdf":
             print_page(self.to_html(lang), place)
             return place
-        replace_file(place, [self._write(ending, lang).encode()])
+        replace_file(place, [self._write(ending, lang).encode("utf-8-sig" if bom and ending == "csv" else "utf-8")])
         place.chmod(0o644)  # what is published may be read
         return place
 

@@ -153,7 +153,7 @@ class Question(Shown):
             if len(labels) > 1:
                 axes.legend(frameon=False)
 
-        return draw_with(paint, title=self.title, across=say("streams.shown_step"))
+        return draw_with(paint, title=say(f"streams.picture_{self.verb}"), across=say("streams.shown_step"))
 
     def forecast(
         self,

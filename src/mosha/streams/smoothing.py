@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import Language, say
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
 
 __all__ = ["Band", "group", "rising", "smooth"]
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Vector = NDArray[np.float64]
@@ -38,14 +40,26 @@ class Band:
         """The band of `width` standard deviations on either side."""
         return self.values - width * self.deviations, self.values + width * self.deviations
 
-    def plot(self, *, title: str = "", unit: str = "", width: float = 1.96, ax: Axes | None = None) -> Figure:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None, width: float = 1.96,
+    ) -> Figure:  # fmt: skip
         """The line over the steps with its band (needs the extra `plot`).
 
-        `title` stands above, `unit` beside the axis; the band has `width` deviations to each side; `ax` is drawn into.
+        Args:
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: what the numbers are counted in.
+            lang: "en" or "zh"; the chosen language where it is left out.
+            width: so many deviations to each side.
         """
         from mosha.pictures import draw_band  # noqa: PLC0415  (pictures are drawn when they are asked for)
 
-        return draw_band(self.values, width * self.deviations, title=title, across="step", up=unit, ax=ax)
+        def draw() -> Figure:
+            footer = say("streams.picture_band", width=width, date=datetime.now(UTC).date().isoformat())
+            return draw_band(self.values, width * self.deviations, across=say("streams.shown_step"), footer=footer)
+
+        return cast("Figure", draw_as_asked(draw, ax=ax, title=title, unit=unit, lang=lang))
 
 
 def _check_series(values: object, deviations: object) -> tuple[Vector, Vector]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from mosha.core.canvas import draw_as_asked, find_wishes
 from mosha.core.language import Language, say
 from mosha.mechanisms.residuals.axis import Reals
 from mosha.synth.fitted import Fitted
@@ -80,20 +82,40 @@ class Report:
     def _repr_html_(self) -> str:
         return "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
 
-    def plot(self, *, lang: Language | None = None) -> Any:
+    def plot(
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Any:  # fmt: skip
         """One-ways of the model beside those that were measured, with bars of 95% (needs the extra `plot`).
 
         Args:
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: what the numbers are counted in.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
-        from mosha.pictures.figure import BAND, INK, begin_figure, style_axes, use_style, write_footer  # noqa: PLC0415
+
+        def describe() -> str:
+            said = say("synth.picture_footer"), say("synth.report_hidden", unit=self.unit, receipt=self.receipt)
+            return "\n".join((*said, say("core.picture_drawn", date=datetime.now(UTC).date().isoformat())))
+
+        return draw_as_asked(self._draw, ax=ax, title=title, unit=unit, lang=lang, footer=describe)
+
+    def _draw(self) -> Any:
+        """A panel for each column."""
+        from mosha.pictures.figure import BAND, INK, style_axes, use_style  # noqa: PLC0415
+        from mosha.pictures.panels import begin_panels, frame_picture  # noqa: PLC0415
 
         across = min(4, len(self.tables))
         down = math.ceil(len(self.tables) / across)
         with use_style():
-            figure = begin_figure(3.6 * across, 2.4 * down + 0.3)
-            for place, (name, labels, model, measured, deviation) in enumerate(self.tables):
-                axes = figure.add_subplot(down, across, place + 1)
+            figure, panels = begin_panels(3.6 * across, 2.4 * down + 0.3, down=down, across=across)
+            for axes in panels[len(self.tables) :]:
+                axes.remove()
+            panels = panels[: len(self.tables)]
+            for place, (axes, (name, labels, model, measured, deviation)) in enumerate(
+                zip(panels, self.tables, strict=True)
+            ):
                 style_axes(axes)
                 spots = np.arange(len(labels))
                 axes.bar(spots, model, color=BAND)
@@ -102,8 +124,10 @@ class Report:
                 ticks = spots[:: max(1, len(labels) // 6)]
                 axes.set_xticks(ticks, [labels[i][:10] for i in ticks], fontsize=6, rotation=30)
                 axes.tick_params(axis="y", labelsize=7)
+                if place % across == 0:
+                    axes.set_ylabel(find_wishes().unit or "")
             labels_used = "".join(name + "".join(labels) for name, labels, *_ in self.tables)
-            write_footer(figure, say("synth.picture_footer", lang), labels=labels_used)
+            frame_picture(figure, panels, title="", labels=labels_used, above=True)
         return figure
 
 

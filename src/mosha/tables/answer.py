@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
-from mosha.core.language import Language, current_language, phrase, read_language, say, translate
+from mosha.core.language import Language, current_language, phrase, say, translate
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.names.extras import load_guest
 from mosha.core.number import strict_probability
@@ -224,38 +225,36 @@ class Answer(Shown):
         }
 
     def plot(
-        self, *, ax: Any = None, title: str | None = None, unit: str | None = None, lang: Language | None = None
-    ) -> Any:
+        self, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Any:  # fmt: skip
         """A picture with error bars of 95%, which a notebook shows and `savefig` writes (needs the extra `plot`).
 
         Bars, or a line with a band where the key is a date, or a heat map where two keys make a full grid; intervals
         where there are no groups.
 
         Args:
-            ax: axes of your own to draw on, for an answer with one aggregate.
+            ax: axes of matplotlib to draw on; several aggregates stand inside of them, one below the other.
             title: what stands above.
             unit: what the numbers are counted in.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
+        return draw_as_asked(self._draw, ax=ax, title=title, unit=unit, lang=lang, footer=self.receipt.write_footer)
+
+    def _draw(self) -> Any:
         from mosha.pictures import draw_groups, draw_intervals  # noqa: PLC0415  (drawn when they are asked for)
         from mosha.pictures.grouped import name_quantile  # noqa: PLC0415  (the same)
 
-        language = current_language() if lang is None else read_language(lang)
-        if ax is not None and len(self.columns) != 1:
-            raise InvalidParameter("tables.plot_one_column", parameter="ax")
-        table, bars = self.table, self.error(0.95)
-        footer, bar = self.receipt.write_footer(language), say("tables.picture_bars", language)
+        table, bars, bar = self.table, self.error(0.95), say("tables.picture_bars")
         if not self.keys and (ends := self._find_ends(table, bars)):
             names = [name_quantile(name) for name in self.columns]
-            above = title or f"{', '.join(names)} ({bar})"
-            return draw_intervals(names, *ends, title=above, up=unit or "", footer=footer, ax=ax)
+            return draw_intervals(names, *ends, title=f"{', '.join(names)} ({bar})")
         return draw_groups(
             {name: table[name] for name in self.keys},
             {name: [math.nan if value is None else value for value in table[name]] for name in self.columns},
             {name: None if name in self.in_rows else bars[name] for name in self.columns},
             notes={name: "" if name in self.in_rows else f" ({bar})" for name in self.columns},
-            footer=footer, title=title, unit=unit, ax=ax,
-        )  # fmt: skip
+        )
 
     def _find_ends(self, table: Mapping[str, Any], bars: Mapping[str, Any]) -> tuple[list[float], list[float]] | None:
         """The numbers and bars of an answer without groups, where one axis can show them all."""

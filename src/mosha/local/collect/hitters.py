@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.canvas import draw_as_asked
 from mosha.core.language import Language, say
 from mosha.core.number import strict_probability
 from mosha.core.showing import Card, Shown, make_list_card
 from mosha.local.collect.prefix_tree import LevelTables, search_prefixes
-from mosha.local.estimate import Interval, deviations
+from mosha.local.estimate import Interval, deviations, write_footer
 from mosha.local.protocols.prefixes import Prefixes
 
 __all__ = ["Hitters", "find_hitters"]
@@ -31,6 +32,7 @@ class Hitters(Shown):
         chances: for each value, a bound on the probability that any value that nobody has would show so clearly.
         people: how many there are.
         tried: how many values were compared with noise.
+        epsilon: of each report, where each was private by itself.
 
     >>> from mosha.local import HeavyHitters
     >>> survey = HeavyHitters(longest=4, alphabet="abcdefgh", epsilon=4)
@@ -47,6 +49,7 @@ class Hitters(Shown):
     tried: int
     _prefixes: Prefixes = field(repr=False)
     _tables: LevelTables = field(repr=False)
+    epsilon: float | None = None
 
     def __repr__(self) -> str:
         return f"Hitters({len(self.values):,} values, {self.people:,} people)"
@@ -93,24 +96,34 @@ class Hitters(Shown):
         columns = zip(self.values, self.counts.tolist(), self.error(confidence).tolist(), strict=True)
         return [{"value": value, "count": count, "error": error} for value, count, error in columns]
 
-    def plot(self, most: int = 24, *, lang: Language | None = None) -> Any:
+    def plot(
+        self, most: int = 24, *, ax: object | None = None, title: str | None = None, unit: str | None = None,
+        lang: Language | None = None,
+    ) -> Any:  # fmt: skip
         """The first values as bars with error bars (needs the extra `plot`).
 
         Args:
             most: so many values at most.
+            ax: axes of matplotlib to draw on.
+            title: what stands above.
+            unit: what the numbers are counted in.
             lang: "en" or "zh"; the chosen language where it is left out.
         """
         from mosha.pictures import draw_groups
 
         labels = [value if isinstance(value, str) else " ".join(value) for value in self.values[:most]]
-        people = say("local.picture_people", lang)
-        return draw_groups(
-            {say("local.picture_value", lang): labels},
-            {people: self.counts[:most].tolist()},
-            {people: self.error()[:most].tolist()},
-            notes={people: ""},
-            footer=say("local.picture_hitters", lang, people=self.people, tried=self.tried),
-        )
+
+        def draw() -> Any:
+            people = say("local.picture_people")
+            bars = {people: self.error()[:most].tolist()}
+            value = say("local.picture_value")
+            return draw_groups({value: labels}, {people: self.counts[:most].tolist()}, bars, notes={people: ""})
+
+        def describe() -> str:
+            said = say("local.picture_hitters", people=self.people, tried=self.tried)
+            return said if self.epsilon is None else f"{said}\n{write_footer(self.epsilon)}"
+
+        return draw_as_asked(draw, ax=ax, title=title, unit=unit, lang=lang, footer=describe)
 
 
 def find_hitters(prefixes: Prefixes, tables: LevelTables, people: int, *, kept: int, confidence: float) -> Hitters:

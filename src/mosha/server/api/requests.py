@@ -9,7 +9,7 @@ from typing import Any
 from mosha.core.errors import LedgerUnavailable
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
-from mosha.server.asking.answers import LEVELS, notes_in, own_receipt, to_arrow, to_csv
+from mosha.server.asking.answers import LEVELS, MARK, notes_in, own_receipt, to_arrow, to_csv
 from mosha.server.asking.requests import describe_request, find_request, is_visible, list_requests, submit, withdraw
 from mosha.server.asking.review import decide, facts_for_review
 from mosha.server.catalogue.grants import find_grant, is_beneath
@@ -157,7 +157,8 @@ def read_answer(call: Call) -> Reply:
         media = {"arrow": "application/vnd.apache.arrow.file", "parquet": "application/vnd.apache.parquet"}[form]
         return Reply(to_arrow(answer, level, form), media=media, headers={"Content-Disposition": name})
     name = f'attachment; filename="{row["id"]}.csv"'
-    return Reply(to_csv(answer, level), media="text/csv; charset=utf-8", headers={"Content-Disposition": name})
+    marked = (MARK if call.query.get("bom") == "true" else "") + to_csv(answer, level)
+    return Reply(marked, media="text/csv; charset=utf-8", headers={"Content-Disposition": name})
 
 
 def draw_table(call: Call) -> Reply:
@@ -170,6 +171,8 @@ def draw_table(call: Call) -> Reply:
     service.rates.take(call.principal.person, "sample", per_minute=SAMPLES)
     form = call.query.get("format", "csv")
     drawn = service.slots.sample(row, rows=call.query.get("rows"), seed=call.query.get("seed", 0), form=form)
+    if form == "csv" and call.query.get("bom") == "true":
+        drawn = MARK.encode() + drawn
     media = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}[form]
     name = f'attachment; filename="synthetic-{row["id"]}.{form}"'
     return Reply(drawn, media=media, headers={"Content-Disposition": name, "X-Synthetic": "true"})
@@ -297,6 +300,7 @@ OPERATIONS = (
         query={
             "format": one_of("json", "csv", "arrow", "parquet"),
             "confidence": {"type": "number", "enum": list(LEVELS)},
+            "bom": one_of("true", "false"),
         },
     ),
     _request(
@@ -310,6 +314,7 @@ OPERATIONS = (
             "format": one_of("csv", "parquet"),
             "rows": integer(least=1, most=1_000_000),
             "seed": integer(least=0, most=2**31),
+            "bom": one_of("true", "false"),
         },
     ),
 )

@@ -11,7 +11,7 @@ from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.registry import as_file, draw_entry
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
 from mosha.server.api.shapes import EPSILON, NEWEST
-from mosha.server.asking.answers import harmless_cell
+from mosha.server.asking.answers import MARK, harmless_cell
 from mosha.server.catalogue.series import create_series, describe_series, feed_series, find_series, list_series
 from mosha.server.people.permissions import Thing
 
@@ -52,7 +52,8 @@ def read(call: Call) -> Reply:
     if form == "registry":
         said = {"name": described["title"], "data_product_type": "Summary statistics"}
         return as_file(draw_entry(call, described["dataset"], said), described["name"])
-    return Reply(series_to_csv(described), media="text/csv; charset=utf-8")
+    marked = (MARK if call.query.get("bom") == "true" else "") + series_to_csv(described)
+    return Reply(marked, media="text/csv; charset=utf-8")
 
 
 def series_to_csv(described: Mapping[str, Any]) -> str:
@@ -129,6 +130,6 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="A series: what it shows, what it promises, and its points with their error bars.",
         handler=read,
         thing=_thing,
-        query={"format": one_of("json", "csv", "registry")},
+        query={"format": one_of("json", "csv", "registry"), "bom": one_of("true", "false")},
     ),
 )

@@ -13,7 +13,17 @@ from mosha.core.language import Language, Phrase, phrase, phrase_from_dict, phra
 from mosha.core.names.extras import load_guest
 from mosha.server.catalogue.grants import is_beneath
 
-__all__ = ["LEVELS", "answer_to_dict", "harmless_cell", "notes_in", "own_receipt", "plain_number", "to_arrow", "to_csv"]
+__all__ = [
+    "LEVELS",
+    "MARK",
+    "answer_to_dict",
+    "harmless_cell",
+    "notes_in",
+    "own_receipt",
+    "plain_number",
+    "to_arrow",
+    "to_csv",
+]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 """The confidences at which error bars are kept; in between, the next higher one is an honest bar."""
@@ -86,6 +96,10 @@ def own_receipt(receipt: Mapping[str, Any], own: str) -> dict[str, Any]:
     kept = {part: receipt[part] for part in ("entry", "unit", "event")}
     left = {"remaining": mine.get("left"), "left_as": mine.get("left_as")}
     return kept | numbers | {"account": own, "payers": payers} | left
+
+
+MARK = "\ufeff"
+"""What a CSV file begins with, so that spreadsheets read it as UTF-8 when somebody opens it with a double click."""
 
 
 def to_csv(answer: Mapping[str, Any], level: str = "0.95") -> str:

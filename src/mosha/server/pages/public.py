@@ -8,7 +8,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from mosha.server.api.lessons import DELTA, KNOBS, LESSONS
-from mosha.server.asking.answers import notes_in, to_csv
+from mosha.server.asking.answers import MARK, notes_in, to_csv
 from mosha.server.catalogue.details import list_missing, read_details
 from mosha.server.pages.answers import find_odds, show_some, table_of
 from mosha.server.pages.site import PAGE, Data, Visit
@@ -47,7 +47,7 @@ def show_public(visit: Visit) -> Response:
 def download_csv(visit: Visit) -> Response:
     found = visit.do("readPublished", path=visit.path)
     headers = {"Content-Disposition": f'attachment; filename="{found["slug"]}.csv"'}
-    return Response(to_csv(found["answer"]).encode(), 200, headers, "text/csv; charset=utf-8")
+    return Response((MARK + to_csv(found["answer"])).encode(), 200, headers, "text/csv; charset=utf-8")
 
 
 def explore(visit: Visit) -> Response:
