@@ -297,12 +297,12 @@ def _read(value: Any, kind: Any) -> Any:
         return float(value) if re.fullmatch(form, value) else None
     form = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     if kind is Type.TIMESTAMP:
-        form += r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?"
+        form += r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?)?"
     if not re.fullmatch(form, value):
         return None
     try:
         day = date.fromisoformat(value[:10])
-        clock = datetime.fromisoformat(value) if kind is Type.TIMESTAMP else None
+        clock = datetime.fromisoformat(value.rstrip("Z")) if kind is Type.TIMESTAMP else None
     except ValueError:
         return None
     return clock or day

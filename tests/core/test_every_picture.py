@@ -9,6 +9,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,7 @@ def arrivals(verb: str, **options: Any) -> Any:
 
 def rounds() -> History:
     done = [
-        Round(number=n, weights=np.zeros(1), clip=1.0, epsilon=n / 3, receipt=None, metrics=n / 5)  # type: ignore[arg-type]
-        for n in range(1, 4)
+        Round(number=n, weights=np.zeros(1), clip=1.0, epsilon=n / 3, receipt=None, metrics=n / 5) for n in range(1, 4)
     ]
     return History(done, name="training")
 
@@ -124,6 +124,17 @@ class Trainings:
 
 
 ROW = mosha.Row()
+GRAPHS = (
+    "edges",
+    "triangles",
+    "degree_histogram",
+    "degree_distribution",
+    "cumulative_degrees",
+    "degree_sequence",
+    "density",
+    "average_degree",
+    "maximum_degree",
+)
 DRAWN: dict[str, Callable[[], Any]] = {
     "Answer: bars": lambda: by_ward("ward").count().release(epsilon=5),
     "Answer: time": lambda: by_ward("day").count().release(epsilon=5),
@@ -138,10 +149,7 @@ DRAWN: dict[str, Callable[[], Any]] = {
     "Release: gaussian": lambda: release(gaussian(Count(), unit=ROW, epsilon=1, delta=1e-6), [1]),
     "Release: mean": lambda: release(mean(between=(0, 9), unit=ROW, epsilon=1), [1, 2, 3]),
     "Release: curve": lambda: graph("cumulative_degrees").release,
-    **{f"Answer of a graph: {verb}": (lambda verb=verb: graph(verb)) for verb in (
-        "edges", "triangles", "degree_histogram", "degree_distribution", "cumulative_degrees", "degree_sequence",
-        "density", "average_degree", "maximum_degree",
-    )},
+    **{f"Answer of a graph: {verb}": partial(graph, verb) for verb in GRAPHS},
     "Answer of a stream: counter": lambda: arrivals("counter"),
     "Answer of a stream: histogram": lambda: arrivals("histogram", keys=["hall", "roof"]),
     "Band": lambda: mosha.streams.smooth([3.0, 5, 4, 6], 1.0),

@@ -202,7 +202,7 @@ def test_numbers_have_tables_too(tmp_path: Path, survey: Any, head: str, rows: i
     (tmp_path / "s.json").write_text(survey.to_json())
     (tmp_path / "r.bin").write_bytes(survey.reports([4.0] * 400).to_bytes())
     assert main([*COLLECT, "r.bin", "--table", "t.csv"]) == 0
-    told = (tmp_path / "t.csv").read_text().splitlines()
+    told = (tmp_path / "t.csv").read_text(encoding="utf-8-sig").splitlines()
     assert (told[0], len(told)) == (head, 1 + rows)
     if rows > 1:
         last = [float(cell) for cell in told[-1].split(",")]

@@ -38,7 +38,7 @@ def test_from_declaration_to_estimate(
     assert found["accepted"] == 100
     assert found["rejected"]["malformed"] == 1
     assert found["estimate"][0]["share"] == pytest.approx(0.8, abs=0.1)
-    assert (tmp_path / "t.csv").read_text().startswith("value,share,raw,error\n")
+    assert (tmp_path / "t.csv").read_bytes().startswith(b"\xef\xbb\xbfvalue,share,raw,error\n")  # for Excel
     assert main(command) == 0
     again = json.loads(capsys.readouterr().out)
     assert (again["accepted"], again["rejected"]["replayed"]) == (100, 101)
@@ -128,3 +128,17 @@ def test_a_state_that_cannot_be_written_leaves_the_old_one(
     assert (tmp_path / "state").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.bin", "s.json", "state"]
     assert os.strerror(28) in capsys.readouterr().err
+
+
+def test_an_estimate_is_drawn_where_it_is_collected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    survey = Frequency(["茶", "咖啡"], epsilon=2.0)
+    (tmp_path / "s.json").write_text(survey.to_json(), encoding="utf-8")
+    (tmp_path / "b.bin").write_bytes(survey.reports(["茶"] * 300).to_bytes())
+    assert main(["local", "collect", "s.json", "b.bin", "--plot", "shares.png"]) == 0
+    assert (tmp_path / "shares.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["local", "collect", "s.json", "b.bin", "--plot", "shares.docx"]) == 1
+    assert main(["local", "declare", "--mean", "--between", "0", "9", "--epsilon", "1", "--out", "m.json"]) == 0
+    capsys.readouterr()
+    assert main(["local", "collect", "m.json", "b.bin", "--plot", "mean.png"]) == 1
+    assert "one number" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Moments in a time zone as keys: read in UTC wherever they were written, listed or from the data."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,21 @@ def test_a_server_gives_the_same_answer(visits: Any, postgres_server: Any) -> No
             question = grouped.aggregate(n=count(), m=median("days", between=(0, 10)))
             answers.append(question.measurement(budget).step(None, None, None, mosha.noise.SeededRandom(7))[0])
         assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("written", ["2013-01-{:02}", "2013-01-{:02} 10:00:00", "2013-01-{:02}T10:00:00Z"])
+@pytest.mark.parametrize("declared", [None, "timestamp"])
+def test_public_months_find_the_rows_of_a_csv_however_its_times_are_written(
+    tmp_path: Path, written: str, declared: str | None
+) -> None:
+    """Days as keys of timestamps matched nothing, and nothing but noise was paid for."""
+    path = tmp_path / "rides.csv"
+    rows = [f"{n},{written.format(n % 28 + 1)}" for n in range(400)]
+    path.write_text("\n".join(["rider,at", *rows]), encoding="utf-8")
+    rider = mosha.Person("rider", at_most=1)
+    account = mosha.Ledger.memory().account("a", unit=rider, epsilon=100)
+    schema = None if declared is None else {"rider": "text", "at": declared}
+    table = mosha.protect(path, unit=rider, account=account, schema=schema)
+    months = mosha.tables.date_range(date(2013, 1, 1), date(2013, 2, 28), by="month")
+    answer = table.group_by(month=mosha.col("at").truncate("month"), keys=months).count().release(epsilon=90)
+    assert answer.table["count"] == [400, 0]  # at epsilon 90 a count is wrong once in 10^39

@@ -201,14 +201,27 @@ def _translate_usage(error: Any, said: str) -> str:
     if kind == "NoSuchOption":
         return say("cli.no_such_option", option=error.option_name)
     if kind == "MissingParameter" and named:
-        return say("cli.missing_parameter", parameter=named)
+        return say("cli.missing_parameter", parameter=named) + _add_help(parameter)
     if kind == "BadParameter" and named:
         return say("cli.bad_parameter", parameter=named, problem=_translate_value(error.message))
     if kind == "BadParameter":
         return say("cli.bad_value", problem=error.message)
     if said.startswith("No such command"):
-        return say("cli.no_such_command", command=said.split("'")[1] if "'" in said else "")
+        return say("cli.no_such_command", command=said.split("'")[1] if "'" in said else "") + _list_commands(error)
     return say("cli.missing_command") if said == "Missing command." else said
+
+
+def _list_commands(error: Any) -> str:
+    """What could have been meant, behind a command that is none."""
+    group = getattr(getattr(error, "ctx", None), "command", None)
+    known = sorted(name for name, command in getattr(group, "commands", {}).items() if not command.hidden)
+    return say("cli.known_commands", commands=say("core.title_join").join(known)) if known else ""
+
+
+def _add_help(parameter: Any) -> str:
+    """What a parameter is for, behind its name."""
+    help_text = str(getattr(parameter, "help", None) or "").strip()
+    return say("cli.parameter_help", help=help_text) if help_text else ""
 
 
 def _name_parameter(parameter: Any) -> str:

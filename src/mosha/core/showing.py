@@ -234,13 +234,20 @@ class BarsAhead(dict[str, Any]):
     [31.0]
     """
 
+    def __str__(self) -> str:
+        return "\n".join(f"{name} {widths}" for name, widths in self._list_widths())
+
     def _repr_html_(self) -> str:
+        return Card(title=say("core.shown_forecast"), lines=self._list_widths(), heads=("", "")).write_html()
+
+    def _list_widths(self) -> list[tuple[str, str]]:
+        """The least and the widest bar of each aggregate."""
         lines = []
         for name, bars in self.items():
             widths = [float(width) for width in bars if math.isfinite(width)]
             ends = sorted({write_number(end, end) for end in (min(widths), max(widths))}, key=len) if widths else ["?"]
             lines.append((str(name), f"± {' … '.join(ends)}"))
-        return Card(title=say("core.shown_forecast"), lines=lines, heads=("", "")).write_html()
+        return lines
 
 
 def summarize_value(value: object, error: object = None) -> str:

@@ -217,7 +217,7 @@ class Location:
             return draw_with(paint, title=words["somewhere"], size=(5, 5), **names)
 
         def describe() -> str:
-            meters = math.log(2) / self.epsilon
+            meters = (math.log(2) - 0.012) / self.epsilon
             return say("local.picture_place", meters=meters, date=datetime.now(UTC).date().isoformat())
 
         return cast("Figure", draw_as_asked(draw, ax=ax, title=title, lang=lang, footer=describe))

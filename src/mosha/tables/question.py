@@ -318,7 +318,7 @@ class Question(Shown):
             rows=plan.rows(value),
             columns=plan.answers(value),
             receipt=receipt,
-            notes=tuple(plan.notes(value) + ([make_note(EARLIER)] if earlier else [])),
+            notes=tuple(dict.fromkeys([*plan.notes(value), *([make_note(EARLIER)] if earlier else [])])),
             errors=lambda level: finest.errors(value, level),
             groupings=bars if plan.is_for_groupings else None,
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),

@@ -82,7 +82,7 @@ def to_plain(estimate: Any) -> Any:
 
 
 def csv_of(estimate: object) -> bytes:
-    """The estimate of one question as a table: shares by value, a mean, or shares by bin."""
+    """The estimate of one question as a table, marked for Excel: shares by value, a mean, or shares by bin."""
     rows = _bins(estimate) if hasattr(estimate, "quantile") else to_plain(estimate)
     rows = rows if isinstance(rows, list) else [rows]
     text = io.StringIO()
@@ -90,7 +90,7 @@ def csv_of(estimate: object) -> bytes:
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return text.getvalue().encode()
+    return text.getvalue().encode("utf-8-sig")
 
 
 def _bins(density: Any) -> list[dict[str, float]]:

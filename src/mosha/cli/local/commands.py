@@ -189,19 +189,33 @@ def collect(
         Path | None, typer.Option("--state", help="Go on from the state in this file, and store it there.")
     ] = None,
     table: Annotated[Path | None, typer.Option("--table", help="Write the estimate to this CSV file.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the estimate into this file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Count reports and estimate; what is not a report of the survey is counted as rejected."""
     asked = _read_survey(survey)
-    if table is not None and asked.kind == "several":
-        raise InvalidParameter("cli.table_of_several", parameter="--table")
+    for option, given in (("--table", table), ("--plot", plot)):
+        if given is not None and asked.kind == "several":
+            raise InvalidParameter("cli.table_of_several", parameter=option)
+    if plot is not None and asked.kind == "mean":
+        raise InvalidParameter("cli.picture_of_a_number", parameter="--plot")
     sources = [Source.of(path, read(path)) for path in files] if files else [Source(sys.stdin.buffer.read(), None)]
     with nullcontext() if state is None else hold(state.resolve()):
         collector, known = _collect_sources(asked, sources, None if state is None else state.resolve())
     estimate = None if state is not None and not collector.has_enough else collector.estimate()
     if table is not None and estimate is not None:
         write(table, csv_of(estimate))
+    if plot is not None and estimate is not None:
+        _save_picture(estimate, plot)
     _tell(collector, estimate, known, as_json=as_json)
+
+
+def _save_picture(found: Any, place: Path) -> None:
+    figure = found.plot()
+    try:
+        figure.savefig(place)
+    except (OSError, ValueError):
+        raise InvalidParameter("cli.picture_name", parameter="--plot") from None
 
 
 def _collect_sources(survey: Survey, sources: list[Source], state: Path | None) -> tuple[Collector, int]:
@@ -255,11 +269,7 @@ def compare(
 
     found = compared(people, size, epsilon, delta=delta)
     if plot is not None:
-        figure = found.plot()
-        try:
-            figure.savefig(plot)
-        except (OSError, ValueError):
-            raise InvalidParameter("cli.picture_name", parameter="--plot") from None
+        _save_picture(found, plot)
     if as_json:
         write_json({"people": people, "size": size, "epsilon": epsilon, "delta": delta, "models": found.table()})
         return

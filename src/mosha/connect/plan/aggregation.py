@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any, Self
 
 from mosha.connect.language.cases import Case
@@ -111,6 +112,8 @@ def _to_plain(value: object, kind: Type) -> Any:
     literal = lit(value)
     if join_types([literal.type, kind], "connect.where_public_key") is not kind:
         raise DataError("connect.public_key_type", kind=str(kind), given=str(literal.type))
+    if kind is Type.TIMESTAMP and literal.type is Type.DATE:
+        return datetime.combine(literal.value, time())  # a day stands for its midnight, as an engine gives it back
     return float(literal.value) if kind is Type.REAL else literal.value
 
 

@@ -89,7 +89,8 @@ DATE_TEXT = (
     "|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])"
     "|(?:[02468][048]|[13579][26])00)-02-29)"
 )
-TIMESTAMP_TEXT = DATE_TEXT + r"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"
+TIMESTAMP_TEXT = DATE_TEXT + r"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z?)?"
+"""With a Z it is a moment of UTC, which is the wall clock that a moment becomes everywhere else, too."""
 
 
 def cast_sql(scope: Layers, _: Call, arguments: list[Typed], target: Type) -> Node:
@@ -117,7 +118,8 @@ def read_text(scope: Layers, node: Node, target: Type) -> Node:
         if target.temporal:
             year = call("SUBSTRING", value.copy(), number(1), number(4))
             valid = binary(exp.And, valid, binary(exp.NEQ, year, text("0000")))
-        return choose((valid, scope.dialect.attempt(target, value.copy())))
+        plain = call("REPLACE", value.copy(), text("Z"), text("")) if target is Type.TIMESTAMP else value.copy()
+        return choose((valid, scope.dialect.attempt(target, plain)))
 
     return scope.let(node, read)
 
