@@ -13,7 +13,18 @@ import numpy as np
 
 from benchmarks._rows import Row
 
-__all__ = ["FLAT", "LINEAR", "Curve", "Prepare", "Road", "fit_exponent", "measure_cpu", "measure_curve", "rows_of"]
+__all__ = [
+    "FLAT",
+    "LINEAR",
+    "Curve",
+    "Prepare",
+    "Road",
+    "fit_exponent",
+    "measure_cpu",
+    "measure_curve",
+    "read_status",
+    "rows_of",
+]
 
 LINEAR, FLAT = 1.1, 0.1
 SLACK = 0.1  # of a slope that is measured on a busy machine
@@ -117,13 +128,13 @@ def measure_memory(work: Callable[[], object]) -> int:
     tracemalloc.stop()
     try:
         Path("/proc/self/clear_refs").write_text("5")
-        before = _read_status("VmRSS")
+        before = read_status("VmRSS")
         work()
-        return max(_read_status("VmHWM") - before, traced)
+        return max(read_status("VmHWM") - before, traced)
     except OSError:  # not on Linux
         return traced
 
 
-def _read_status(name: str) -> int:
+def read_status(name: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))

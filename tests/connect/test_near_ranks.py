@@ -1,12 +1,16 @@
 """Cells near some ranks of each group: every engine and the kernel find those of the definition, and not many."""
 
+import itertools
 import random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from mosha.connect import Aggregation, Clamped, NormBound, Rows, Schema, Type, Unbounded, answer, col, private
 from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.source import answer_in_batches
 from mosha.connect.plan.aggregation import NearRanks
 from tests.connect.places import arrow_table
 
@@ -78,3 +82,32 @@ def test_what_comes_back_does_not_grow_with_the_rows() -> None:
         question = NearRanks(relation, {}, cell=fine, near=((1, 2, 100),), bound=NormBound(1, {"rows": 1}))  # type: ignore[arg-type]
         sizes.append(len(answer(question)))
     assert max(sizes) <= 102
+
+
+def test_the_kernel_tells_some_groups_at_a_time_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a fine grid, on which few rows share a cell, and of a coarse one; few cells are held together."""
+    pytest.importorskip("numba")
+    rows, groups = 60_000, 300
+    source = np.random.default_rng()
+    columns = {
+        "who": np.arange(rows) % 20_000,
+        "ward": source.integers(0, groups, rows),
+        "x": source.uniform(0, 64, rows),
+    }
+    relations = [private(DuckDB(compiled_from=start).frame(pa.table(columns)), person="who") for start in (1, None)]
+    monkeypatch.setattr("mosha.connect.kernels.near_rows.AT_ONCE", 1000)
+    for again, exponent in itertools.product((1, 2**21), (-2, 14)):
+        monkeypatch.setattr("mosha.connect.engines.compiled_path.RANKS_AGAIN_FROM", again)
+        cell = Clamped(col("x"), (0, 64), exponent=exponent)
+        ask_all = lambda relation, cell=cell: NearRanks(
+            relation.where(~cell.known.is_null()), (("ward", col("ward")),), cell=cell, near=((1, 2, 10**6),),
+            bound=NormBound(1, {"rows": 3}, 8),
+        )  # fmt: skip
+        found: list[Any] = []
+        answer_in_batches(ask_all(relations[0]), found.append)
+        assert len(found) > 20
+        assert all(len(part) <= 2000 for part in found)
+        told = [set(part.keys[0].tolist()) for part in found]
+        assert sum(map(len, told)) == len(set().union(*told)) == groups
+        exact = sorted((*key, *numbers) for key, numbers in answer(ask_all(relations[1])).rows())
+        assert sorted((*key, *numbers) for part in found for key, numbers in part.rows()) == exact

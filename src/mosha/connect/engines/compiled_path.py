@@ -37,7 +37,7 @@ from mosha.connect.kernels.columns import (
     keep_rows,
     values_of,
 )
-from mosha.connect.kernels.near_rows import find_near_rows
+from mosha.connect.kernels.near_rows import NearRows, find_near_rows
 from mosha.connect.kernels.owners import Owners, find_owners
 from mosha.connect.kernels.passes import Passes, leaders_of, suits_passes
 from mosha.connect.language.limits import seeds
@@ -98,14 +98,13 @@ class Compiled:
         self._was_asked = True
         return is_warm or rows >= WORTH_LOADING
 
-    def answer(self, question: Question, rows: int, version: str | None) -> Totals | None:
+    def answer(self, question: Question, rows: int, version: str | None) -> Totals | NearRows | None:
         """The answer, or None where the SQL plan must give it."""
         if not _suits(question) or not _has_numba() or rows >= 2**31:
             return None
         is_large = rows * _bytes_of_row(question) > self._memory // 2
         again_from = RANKS_AGAIN_FROM if isinstance(question, NearRanks) else AGAIN_FROM
-        is_read_again = is_large or (rows >= again_from and not _is_mostly_near(question, rows))
-        if is_read_again and _suits_passes(question):
+        if (is_large or rows >= again_from) and _suits_passes(question):
             return self._answer_in_passes(question, choose_columns(question), rows)
         if is_large:
             return None
@@ -113,20 +112,18 @@ class Compiled:
             return self._answer_truncated(question, question.bound, rows)
         return self._answer_from_columns(question, rows, version)
 
-    def _answer_from_columns(self, question: Question, rows: int, version: str | None) -> Totals | None:
+    def _answer_from_columns(self, question: Question, rows: int, version: str | None) -> Totals | NearRows | None:
         table = self._table(question, rows, version)
         if table is None:
             return None
         if isinstance(question, NearRanks):
-            near = find_near_rows(question, table)
-            del table  # which is large, and few of its rows are near
-            return None if near is None else near.count_cells()
+            return find_near_rows(question, table)
         if isinstance(question, Norms):
             return count_norms(question, table)
         assert isinstance(question, Aggregation)
         return sum_bounded(question, table)
 
-    def _answer_in_passes(self, question: Question, wish: Wanted, rows: int) -> Totals | None:
+    def _answer_in_passes(self, question: Question, wish: Wanted, rows: int) -> Totals | NearRows | None:
         """By reading the table several times, which keeps none of its rows."""
         inner = contributions(_drop_few(question), wish.wholes, DUCKDB, raw=wish.reals)
         keys = ListedKeys(question) if _lists_few(question) else key_labels(self._fetch, question, inner)
@@ -296,15 +293,6 @@ def _has_numba() -> bool:
 def _suits(question: Question) -> bool:
     bounded = isinstance(question, Aggregation) and isinstance(question.bound, (NormBound, Truncate))
     return bounded or isinstance(question, (Norms, NearRanks))
-
-
-def _is_mostly_near(question: Question, rows: int) -> bool:
-    """Whether half of the rows may be near the ranks that are asked for, by public numbers: then nothing is saved."""
-    if not isinstance(question, NearRanks) or (question.keys and question.only is None):
-        return False
-    full = 1 << question.bound.fraction if isinstance(question.bound, NormBound) else 1
-    in_each = sum(2 * reach // (bottom * full) + 3 for _, bottom, reach in question.near)
-    return 2 * in_each * len(question.only or [()]) > rows
 
 
 def _suits_passes(question: Question) -> bool:

@@ -38,6 +38,7 @@ from mosha.connect.engines.duckdb_plans import (
     hide_errors,
     in_slices,
     make_config,
+    read_memory_limit,
     read_silently,
     slices_for,
 )
@@ -53,8 +54,9 @@ from mosha.connect.engines.local_source import (
 )
 from mosha.connect.engines.source import BATCH, Columns, Engine, Use, stopping, too_late
 from mosha.connect.engines.tried import warn_if_untried
+from mosha.connect.kernels.near_rows import NearRows
 from mosha.connect.language.schema import Type
-from mosha.connect.plan.aggregation import Norms, Question
+from mosha.connect.plan.aggregation import NearRanks, Norms, Question
 from mosha.connect.plan.source import Array, Field, Totals
 from mosha.connect.sql.dialect import DUCKDB, Listed, Node, call, column, text
 from mosha.connect.sql.rows import subquery
@@ -102,13 +104,8 @@ class DuckDB(Engine):
         self._states: dict[str, str] = {}
         self._listings: Counter[str] = Counter()
         self.compiled_from = compiled_from
-        self._memory = self._memory_limit()
+        self._memory = read_memory_limit(self._connection)
         self._compiled = Compiled(self._columns, self._batches, self._memory)
-
-    def _memory_limit(self) -> int:
-        [(text_size,)] = self._connection.execute("SELECT current_setting('memory_limit')").fetchall()
-        amount, unit = str(text_size).split()
-        return int(float(amount) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
 
     def file(self, path: str | Path, *, separator: str | None = None, multiline: bool = False) -> LocalSource:
         """A CSV or Parquet file, a folder of Parquet files, or a glob; `separator` and `multiline` are for CSV."""
@@ -295,7 +292,7 @@ class DuckDB(Engine):
                     raise
         raise too_late()
 
-    def _list_keys(self, question: Question, answer: Callable[[Question], Totals]) -> Totals:
+    def _list_keys(self, question: Question, answer: Callable[[Question], T]) -> T:
         if question.only is None or len(question.only) <= FEW or span_of(question) is not None:
             return answer(question)
         name = "keys_" + hashlib.sha256(repr(question.only).encode()).hexdigest()[:32]
@@ -320,20 +317,40 @@ class DuckDB(Engine):
         typed = [alias(self.dialect.to(c.kind, column(f"c{i}")), c.name) for i, c in enumerate(columns)]
         return subquery(select(typed, exp.Table(this=exp.Identifier(this=name, quoted=True))), alias_name)
 
-    def _answer(self, question: Question) -> Totals:
+    def _find_compiled(self, question: Question) -> Totals | NearRows | None:
+        """What the compiled kernels find, where they are quicker and can tell."""
         size = size_of(question.relation)
-        if size is not None and self._compiled.pays_off(size, self.compiled_from):
-            versions = [source.version() for source in question.relation.sources if isinstance(source, LocalSource)]
-            version = None if None in versions else "\n".join(map(str, versions))
-            found = None
-            with suppress(OutOfMemory):
-                found = self._compiled.answer(question, size, version)
-            if found is not None:
-                return found
-        return in_slices(question, slices_for(question, size, self._memory), super().answer)
+        if size is None or not self._compiled.pays_off(size, self.compiled_from):
+            return None
+        versions = [source.version() for source in question.relation.sources if isinstance(source, LocalSource)]
+        version = None if None in versions else "\n".join(map(str, versions))
+        with suppress(OutOfMemory):
+            return self._compiled.answer(question, size, version)
+        return None
+
+    def _answer(self, question: Question) -> Totals:
+        found = self._find_compiled(question)
+        if found is not None:
+            return found if isinstance(found, Totals) else found.join()
+        count = slices_for(question, size_of(question.relation), self._memory)
+        return in_slices(question, count, super().answer)
+
+    def _use_cells(self, use: Use, question: Question) -> bool:
+        """Hand the cells near ranks to `use`, some groups at a time."""
+        found = self._find_compiled(question)
+        if found is None:
+            found = super().answer(question)
+        for part in [found] if isinstance(found, Totals) else found.list_blocks():
+            use(part)
+        return True
 
     def answer_in_batches(self, question: Question, use: Use) -> None:
         """By SQL, which spills what does not fit; by slices where it has too little memory to begin."""
+        if isinstance(question, NearRanks):
+            with suppress(OutOfMemory):
+                self._list_keys(question, partial(self._use_cells, use))
+                return
+            raise DataError("connect.duckdb_unfinished")
         size, begun = size_of(question.relation), False
 
         def use_part(totals: Totals) -> None:
@@ -353,7 +370,7 @@ class DuckDB(Engine):
         kinds = _key_kinds(question)
         statement = statement_of(query, kinds)
         with self._lock:
-            for batch in self._read_batches(statement):
+            for batch in self._plans.read_batches(statement, 2 * BATCH):
                 use(join_columns({name: arrow_array(column) for name, column in batch.items()}, query, kinds))
 
     def run(self, found: list[Query], question: Question) -> list[Columns]:
@@ -369,26 +386,10 @@ class DuckDB(Engine):
             [(threads,)] = self._connection.execute("SELECT current_setting('threads')").fetchall()
             self._connection.execute("SET threads = 1")
             try:
-                for batch in self._read_batches(statement):
+                for batch in self._plans.read_batches(statement, 2 * BATCH):
                     yield {name: to_array(batch[name]) for name in batch}
             finally:
                 self._connection.execute(f"SET threads = {int(threads)}")
-
-    def _read_batches(self, statement: str) -> Iterator[Mapping[str, Any]]:
-        late = False
-        with stopping(self._connection.interrupt) as struck:
-            try:
-                reader = read_silently(lambda: self._plans.read(statement, 2 * BATCH), statement)  # few hand-overs
-                follow = lambda: next(reader, None)
-                while (batch := read_silently(follow, statement)) is not None and not struck():
-                    yield dict(zip(batch.schema.names, batch.columns, strict=True))
-                late = batch is not None
-            except DataError:
-                if not struck():
-                    raise
-                late = True
-        if late:
-            raise too_late()
 
     def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> Columns:
         return join_columns(self._columns(statement_of(query, kinds)), query, kinds)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import duckdb
 import numpy as np
 
+from mosha.connect.engines.source import stopping, too_late
 from mosha.connect.kernels.columns import values_of
 from mosha.connect.plan.aggregation import Aggregation, Norms, Question
 from mosha.connect.plan.bounding import NormBound, Truncate
@@ -26,7 +27,16 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.core.private_log import note_privately
 
-__all__ = ["OutOfMemory", "Plans", "hide_errors", "in_slices", "make_config", "read_silently", "slices_for"]
+__all__ = [
+    "OutOfMemory",
+    "Plans",
+    "hide_errors",
+    "in_slices",
+    "make_config",
+    "read_memory_limit",
+    "read_silently",
+    "slices_for",
+]
 
 MOST_SLICES = 1024
 SPILLED = 8  # so many times its memory an engine is trusted to spill
@@ -66,8 +76,25 @@ class Plans:
         finally:
             self._forget(statement)
 
-    def read(self, statement: str, rows: int) -> Any:
-        """The answer as Arrow batches of so many rows; a prepared one would be copied whole, so it is planned anew."""
+    def read_batches(self, statement: str, rows: int) -> Iterator[Mapping[str, Any]]:
+        """The columns of an answer, so many rows at a time (few hand-overs), not beyond the deadline."""
+        late = False
+        with stopping(self._connection.interrupt) as struck:
+            try:
+                reader = read_silently(lambda: self._begin(statement, rows), statement)
+                follow = lambda: next(reader, None)
+                while (batch := read_silently(follow, statement)) is not None and not struck():
+                    yield dict(zip(batch.schema.names, batch.columns, strict=True))
+                late = batch is not None
+            except DataError:
+                if not struck():
+                    raise
+                late = True
+        if late:
+            raise too_late()
+
+    def _begin(self, statement: str, rows: int) -> Any:
+        """The answer as Arrow batches; a prepared one would be copied whole, so it is planned anew."""
         self._forget(statement)
         return self._connection.sql(statement).to_arrow_reader(rows)
 
@@ -154,6 +181,13 @@ def _add_parts(parts: Iterator[Totals]) -> Totals:
         part = next(parts, None)
     columns = tuple(np.concatenate(column) for column in keys)
     return Totals(first.schema, columns, {name: integers(column) for name, column in sums.items()})
+
+
+def read_memory_limit(connection: duckdb.DuckDBPyConnection) -> int:
+    """How many bytes a connection may use."""
+    [(text_size,)] = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    amount, unit = str(text_size).split()
+    return int(float(amount) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
 
 
 def make_config(memory_limit: str | None, threads: int | None, spill: str | Path | None) -> dict[str, Any]:

@@ -74,11 +74,11 @@ class Engine(ABC):
     def answer_in_batches(self, question: Question, use: Use) -> None:
         """Hand the answer to `use`, some groups at a time and each group once, so that nobody holds all of them.
 
-        Where a question takes several statements, all of their groups are held to be matched. Where there is no group,
-        `use` gets one batch without any, so that a table without rows goes the way of all others.
+        Where a question takes several statements, or is about cells near ranks, all of their groups are held. Where
+        there is no group, `use` gets one batch without any, so that a table without rows goes the way of all others.
         """
         found = queries(question, self.dialect)
-        if len(found) > 1 or question.only is not None:
+        if len(found) > 1 or question.only is not None or isinstance(question, NearRanks):
             use(self.answer(question))
             return
         told = False

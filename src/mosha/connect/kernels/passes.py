@@ -19,8 +19,8 @@ import numpy as np
 
 from mosha.connect.kernels.bounded_sums import fill_buckets, fits_64_bits, total_groups
 from mosha.connect.kernels.columns import COUNT, PERSON, Wanted, fill_values
-from mosha.connect.kernels.near_rows import NearRows, size_coarse, weigh_counts
-from mosha.connect.kernels.people import Labels, People, TooManyPeople
+from mosha.connect.kernels.near_rows import NearRows, plan_ranks, weigh_counts
+from mosha.connect.kernels.people import Labels, Leader, People, TooManyPeople
 from mosha.connect.plan.aggregation import Aggregation, NearRanks, Norms, Question
 from mosha.connect.plan.bounding import NormBound
 from mosha.connect.plan.source import Array, Totals
@@ -28,6 +28,7 @@ from mosha.connect.plan.source import Array, Totals
 __all__ = ["Passes", "leaders_of", "suits_passes"]
 
 Batch = Mapping[str, Array]
+Rows = tuple[Array, Array, Array]
 Readings = Callable[[], Iterator[Batch]]
 
 
@@ -69,7 +70,7 @@ class Passes:
     rows: int
     memory: int
 
-    def answer(self) -> Totals | None:
+    def answer(self) -> Totals | NearRows | None:
         """The answer, or None where the SQL plan must give it."""
         leaders = leaders_of(self.question, self.wish)
         people = People([code for code in leaders if code != COUNT], self.rows, self.memory // 2)
@@ -151,42 +152,46 @@ class Passes:
                 return
             yield places, codes, values.fill(kept)
 
-    def _find_near(self, people: People, groups: Labels, rows: int) -> Totals | None:
-        from mosha.connect.kernels.rank_kernels import add_coarse, judge_coarse, rows_in  # noqa: PLC0415
+    def _find_near(self, people: People, groups: Labels, rows: int) -> NearRows | None:
+        """One reading finds the coarse cells that are near, the last one collects their rows."""
+        from mosha.connect.kernels.rank_kernels import count_cells, judge_coarse, put_rows  # noqa: PLC0415
 
         question = self.question
         assert isinstance(question, NearRanks)
-        sizes = size_coarse(question, rows, groups.size)
-        if sizes is None:
+        ranks = plan_ranks(question, rows, groups.size)
+        if ranks is None:
             return None
-        count, width, shift = sizes
-        near = np.array(question.near, np.int64)
         leader = people.lead(COUNT) if isinstance(question.bound, NormBound) else None
         weights = weigh_counts(question.bound, np.zeros(1, np.int32) if leader is None else leader.totals)
         people.forget()
-        wanted, words = None, [np.empty(0, np.int64)]
-        while True:
-            coarse, met = np.zeros((count, width), np.int64), 0
-            for found in self._follow(None if leader is None else people, groups):
-                if found is None:
-                    return None
-                places, codes, lines = found
-                met += len(places)
-                who = places if leader is None else leader.follow(places, lines)
-                add_coarse((who, codes, lines[:, 0]), weights, shift, coarse)
-                if wanted is not None:
-                    words.append(rows_in((who, codes, lines[:, 0]), weights, shift, wanted))
-            totals, judged = judge_coarse(coarse, near)
-            if rows != met or (leader is not None and not leader.is_unchanged()):
+        followed = people, groups, leader
+        lines, met = ranks.begin(), 0
+        for found in self._place_cells(*followed):
+            if found is None:
                 return None
-            if wanted is not None:
-                break
-            wanted = judged
-        if (judged & ~wanted).any():
+            count_cells(found, weights, ranks.shift, lines)
+        _, wanted = judge_coarse(lines, ranks.near)
+        starts, words = ranks.lay_out(lines, wanted)
+        if leader is not None and not leader.is_unchanged():
             return None
-        named, joined = lambda at: self.keys(groups.labels[at]), np.concatenate(words)
-        words.clear()
-        return NearRows(question, coarse, totals, joined, shift, named).count_cells()
+        for found in self._place_cells(*followed):
+            if found is None or not put_rows(found, weights, ranks.shift, lines, words):
+                return None
+            met += len(found[0])
+        totals, judged = judge_coarse(lines, ranks.near)
+        if rows != met or (leader is not None and not leader.is_unchanged()) or (judged & ~wanted).any():
+            return None
+        named = lambda at: self.keys(groups.labels[at])
+        return NearRows(question, ranks, lines, totals, starts, words, named)
+
+    def _place_cells(self, people: People, groups: Labels, leader: Leader | None) -> Iterator[Rows | None]:
+        """Ranks of people, groups and cells of a later reading; None where something was not there before."""
+        for found in self._follow(None if leader is None else people, groups):
+            if found is None:
+                yield None
+                return
+            places, codes, lines = found
+            yield places if leader is None else leader.follow(places, lines), codes, lines[:, 0]
 
 
 class _Values:

@@ -178,15 +178,15 @@ class Totals:
         return np.array([place.get(key, -1) for key in keys], dtype=np.int64)
 
 
-def find_numbers(among: Array, sought: Array) -> npt.NDArray[np.int64]:
-    """The place of each whole number among different ones, -1 where it is not there.
+def find_numbers(among: Array, sought: Array, order: Array | None = None) -> npt.NDArray[np.int64]:
+    """The place of each whole number among different ones, -1 where it is not there; `order` sorts them if given.
 
     >>> find_numbers(np.array([7, 5]), np.array([5, 6, 7])).tolist()
     [1, -1, 0]
     """
     if not len(among):
         return np.full(len(sought), -1, np.int64)
-    order = np.argsort(among, kind="stable")
+    order = np.argsort(among, kind="stable") if order is None else order
     at = np.minimum(np.searchsorted(among, sought, sorter=order), len(among) - 1)
     return np.where(among[order[at]] == sought, order[at], -1)
 

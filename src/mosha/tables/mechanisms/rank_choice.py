@@ -18,12 +18,15 @@ from mosha.core.randomness import Rng
 from mosha.noise import exponential_choices, uniform_each
 from mosha.noise.parameters import enlarge_scale
 
-__all__ = ["FARTHEST", "Pieces", "Ranked", "choose_points", "descend", "farthest_score", "rank_errors"]
+__all__ = ["FARTHEST", "MOST_GROUPS", "Pieces", "Ranked", "choose_points", "descend", "farthest_score", "rank_errors"]
 
 Integers = NDArray[np.int64]
 Span = tuple[Fraction, Fraction]
 FARTHEST = 2**62
-BLOCK = 1 << 16
+BLOCK = 1 << 18
+MOST_GROUPS = 1 << 13
+"""So many groups are chosen for together."""
+
 RARE = 53 * math.log(2)
 """Beyond this many scales and the logarithm of the number of points, scores are all the same (`rank_choice.md`)."""
 
@@ -39,6 +42,12 @@ class Ranked:
     counts: NDArray[Any]
     starts: Integers
     lumps: NDArray[np.bool_]
+
+    @staticmethod
+    def empty(groups: int) -> Ranked:
+        """Groups without rows."""
+        none = np.zeros(0, np.int64)
+        return Ranked(none, none, np.zeros(groups + 1, np.int64), np.zeros(0, np.bool_))
 
     @staticmethod
     def of(
@@ -76,10 +85,17 @@ class Ranked:
         starts = self.starts[first : last + 1] - begin
         return Ranked(self.cells[begin:end], self.counts[begin:end], starts, self.lumps[begin:end])
 
+    def pick(self, groups: Integers) -> Ranked:
+        """These groups, in this order."""
+        sizes = np.diff(self.starts)[groups]
+        ends = np.cumsum(sizes)
+        places = np.arange(int(sizes.sum())) + np.repeat(self.starts[groups] - ends + sizes, sizes)
+        return Ranked(self.cells[places], self.counts[places], np.concatenate([[0], ends]), self.lumps[places])
+
     def cut_blocks(self) -> list[int]:
-        """Where to cut the groups, so that each block has about BLOCK cells and the last ends with the last group."""
+        """Where to cut the groups: a block has about BLOCK cells, or MOST_GROUPS; the last ends with the last group."""
         cuts = np.searchsorted(self.starts, np.arange(0, int(self.starts[-1]), BLOCK), side="left").tolist()
-        few = range(0, len(self.starts) - 1, BLOCK)  # groups without cells take room as well
+        few = range(0, len(self.starts) - 1, MOST_GROUPS)  # groups without cells take room as well
         return sorted({0, *cuts, *few, len(self.starts) - 1})
 
 
@@ -130,7 +146,7 @@ class Pieces:
         places = np.arange(int(sizes.sum())) + np.repeat(self.first - offsets, sizes)
         mine = counts[places]
         top, bottom = share.numerator, share.denominator
-        if mine.dtype == object or (mine.size and int(mine.astype(object).sum()) * bottom >= FARTHEST):
+        if mine.dtype == object or bottom * float(np.sum(mine, dtype=np.float64)) >= FARTHEST / 2:
             mine = mine.astype(object)  # 64 bits might not hold the ranks; Python's integers do
         running = np.concatenate([[0], np.cumsum(mine)])
         begin, end = running[offsets], running[offsets + sizes]
@@ -159,7 +175,7 @@ def farthest_score(share: Fraction, scale: Fraction, points: int) -> int:
 def choose_points(
     pieces: Pieces, share: Fraction, scale: Fraction, rng: Rng, *, points: int | None = None
 ) -> Integers | None:
-    """One point of each piece: each cell is a candidate, and each gap between two is one with its width.
+    """One point of each piece: points that have the same score are one candidate, with their number as its weight.
 
     None where a lump lies so near to the rank that is sought that its cells would have to be known.
 
@@ -176,36 +192,40 @@ def choose_points(
     if (pieces.ranked.lumps[places] & (upto > -most) & (under < most)).any():
         return None
     under, upto = (np.clip(ranks, -most, most).astype(np.int64) for ranks in (under, upto))
-    cells = pieces.ranked.cells[places]
-    offsets = np.cumsum(sizes) - sizes
-    groups = np.arange(len(sizes))
-    starts = np.concatenate([2 * offsets + groups, [2 * len(cells) + len(sizes)]])
-    owner = np.repeat(groups, sizes)
-    at = 2 * np.arange(len(cells)) + owner + 1
-    scores, weights = (np.zeros(int(starts[-1]), np.int64) for _ in range(2))
-    scores[at] = -np.maximum(np.maximum(under, -upto), 0)
-    weights[at] = 1
-    scores[at - 1] = -np.abs(under)
-    filled = sizes > 0
-    lasts = starts[1:] - 1
-    scores[lasts[filled]] = -np.abs(upto[(offsets + sizes - 1)[filled]])
-    previous = np.concatenate([[0], cells[:-1]])[: len(cells)]
-    previous[offsets[filled]] = pieces.low[filled] - 1
-    weights[at - 1] = np.maximum(cells - previous - 1, 0)
-    floor = pieces.low - 1
-    floor[filled] = cells[(offsets + sizes - 1)[filled]]
-    weights[lasts] = np.maximum(pieces.high - floor, 0)
+    begins, scores, weights, starts = _list_runs(pieces, pieces.ranked.cells[places], sizes, under, upto)
     sensitivity = 2 * max(share.numerator, share.denominator - share.numerator)
     chosen = exponential_choices(scores, starts, enlarge_scale(scale * sensitivity), weights=weights, rng=rng)
-    within = chosen - starts[:-1]
-    on_cell = within % 2 == 1
-    entry = offsets + (within >> 1)
-    found = np.empty(len(sizes), np.int64)
-    found[on_cell] = cells[entry[on_cell]]
-    gap = ~on_cell
-    below = np.where(within > 0, cells[np.maximum(entry - 1, 0)] if len(cells) else 0, pieces.low - 1)
-    found[gap] = below[gap] + 1 + uniform_each(weights[chosen[gap]], rng=rng)
-    return found
+    return np.asarray(begins[chosen] + uniform_each(weights[chosen], rng=rng))
+
+
+def _list_runs(
+    pieces: Pieces, cells: Integers, sizes: Integers, under: Integers, upto: Integers
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """(first points, scores, numbers of points, where pieces begin) of runs of points that have the same score.
+
+    A cell below the rank that is sought has the score of the gap after it, one above it that of the gap before it: they
+    are one run. Each piece has a run before its first cell, one for each cell, and one behind the last.
+    """
+    offsets = np.cumsum(sizes) - sizes
+    starts = np.concatenate([2 * np.arange(len(sizes)) + offsets, [len(cells) + 2 * len(sizes)]])
+    at = np.arange(len(cells)) + np.repeat(2 * np.arange(len(sizes)) + 1, sizes)
+    firsts, lasts = starts[:-1], starts[1:] - 1
+    filled = sizes > 0
+    head, tail = offsets[filled], (offsets + sizes - 1)[filled]
+    begins, ends, scores = (np.empty(int(starts[-1]), np.int64) for _ in range(3))
+    below, above = upto <= 0, under > 0
+    before, after = np.empty_like(cells), np.empty_like(cells)
+    before[1:], after[:-1] = cells[:-1], cells[1:]
+    before[head], after[tail] = pieces.low[filled] - 1, pieces.high[filled] + 1
+    begins[at] = np.where(above, before + 1, cells)
+    ends[at] = np.where(below, after - 1, cells)
+    scores[at] = np.minimum(np.minimum(upto, -under), 0)
+    begins[firsts], ends[firsts], scores[firsts] = pieces.low, pieces.high, 0
+    begins[lasts], ends[lasts], scores[lasts] = pieces.high + 1, pieces.high, 0
+    ends[firsts[filled]], scores[firsts[filled]] = cells[head] - 1, -np.abs(under[head])
+    begins[lasts[filled]] = np.where(below[tail], pieces.high[filled], cells[tail]) + 1
+    scores[lasts[filled]] = -np.abs(upto[tail])
+    return begins, scores, np.maximum(ends - begins + 1, 0), starts
 
 
 def descend(
@@ -232,8 +252,10 @@ def descend(
         if found is None:
             return False
         points[share] = found
+    if len(shares) == 1:
+        return True
     left, right, known = pieces.split(points[share])
-    if len(shares) > 1 and not known:
+    if not known:
         return False
     return all(
         descend(piece, some, span, scale, points, size, rng)

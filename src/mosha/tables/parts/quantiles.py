@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -11,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.connect.engines.source import answer, explain
+from mosha.connect.engines.source import answer, answer_in_batches, explain
 from mosha.connect.language.value import Clamped, Rows
 from mosha.connect.plan.aggregation import NearRanks
 from mosha.connect.plan.bounding import NormBound, Unbounded
-from mosha.connect.plan.source import Totals, find_numbers
+from mosha.connect.plan.source import Totals
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -33,22 +34,27 @@ from mosha.tables.mechanisms.quantile_width import (
     noisy_note,
     tallest_height,
 )
-from mosha.tables.mechanisms.rank_choice import FARTHEST, Pieces, Ranked, descend, farthest_score, rank_errors
+from mosha.tables.mechanisms.rank_choice import (
+    FARTHEST,
+    MOST_GROUPS,
+    Pieces,
+    Ranked,
+    descend,
+    farthest_score,
+    rank_errors,
+)
 from mosha.tables.parts.additive import Aggregate, fill_each
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note
 from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.bounds import Limits, bounded_note, limits_of, name_bound
-from mosha.tables.parts.key_values import as_engines_do
 from mosha.tables.parts.norm_choice import NormChoice, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy, choice_epsilon, pure_epsilon
+from mosha.tables.parts.shown_groups import GroupPlaces
 
 __all__ = ["Quantile", "QuantilesPart"]
 
 POINTS = 20
-AT_ONCE = 1 << 13
-"""So many groups have their windows found together."""
-
 EVERYTHING = 1 << 100
 MOST_CELLS = 1 << 33
 Integers = NDArray[np.int64]
@@ -212,12 +218,12 @@ class QuantilesPart:
             ranges = {measured.key: self.ranges.choose(frame, measured, self.limits, rng)}
             asked = self.fill_ranges(ranges)
         weight, bits = self._weight(norm)
-        points, ranked = asked.points(frame, norm, rng)
-        table = np.stack([points[share] for share in self._shares], axis=1) + asked._first.points[0]  # noqa: SLF001
+        points, windows = asked.draw(frame, norm, rng)
+        exponent = asked._first.exponent  # noqa: SLF001
         return {
-            "points": np.ldexp(table.astype(np.float64), -asked._first.exponent).tolist(),  # noqa: SLF001
+            "points": np.ldexp((points + asked._first.points[0]).astype(np.float64), -exponent).tolist(),  # noqa: SLF001
             "norm": norm, "weight": weight / (1 << bits), "ranges": ranges,
-            "windows": asked.around(ranked, points, weight, rng),
+            "windows": np.ldexp(windows.astype(np.float64), -exponent).tolist(),
         }  # fmt: skip
 
     def rehearse(self, frame: Frame, key: bytes, rng: Rng) -> None:
@@ -228,45 +234,62 @@ class QuantilesPart:
             asked = self.fill_ranges({self._first.measured.key: between})
             for norm in (marks[0], marks[-1]) if self.choice is not None else (self.limits.norm,):
                 for closer in (1, EVERYTHING):
-                    answer(asked.question(frame, norm, closer))
+                    answer_in_batches(asked.question(frame, norm, closer), lambda _: None)
 
-    def points(self, frame: Frame, norm: int | None, rng: Rng) -> tuple[dict[Fraction, Integers], Ranked]:
-        """The quantiles of all groups, in grid steps from the first, and the cells around them.
+    def draw(self, frame: Frame, norm: int | None, rng: Rng) -> tuple[Integers, Integers]:
+        """The quantiles of all groups, in grid steps from the first, and the half-widths of the windows around them.
 
         Cells are asked for near the quantiles. That is too near where a choice strayed by more than one in 2**53 does;
-        what was chosen stays, and the rest is chosen from a wider look.
+        what was chosen stays, and the rest is chosen from a wider look. Groups come some at a time and are forgotten.
         """
-        scale = Fraction(self._weight(norm)[0]) / Fraction(self.epsilon)
-        found: list[dict[Fraction, Integers]] = []
-        edges: list[int] = []
-        closer = 1
-        while True:
-            ranked = _rank(frame, answer(self.question(frame, norm, closer)))
-            edges = edges or ranked.cut_blocks()
-            found = found or [{} for _ in edges[1:]]
-            done = True
-            for points, first, last in zip(found, edges[:-1], edges[1:], strict=True):
-                pieces = Pieces.from_ranked(ranked.take(first, last), (0, self._size - 1))
-                whole = (Fraction(0), Fraction(1))
-                done &= descend(pieces, self._shares, whole, scale, points, self._size, rng)
-            if done:
-                return {share: np.concatenate([points[share] for points in found]) for share in self._shares}, ranked
-            closer *= 64
+        groups = frame.groups
+        found = np.zeros((groups, len(self._shares)), np.int64), np.zeros((groups, len(self._windows)), np.int64)
+        places, missing = GroupPlaces(frame), np.ones(groups, np.bool_)
+        left: list[tuple[Integers, dict[Fraction, Integers]]] = []
 
-    def around(self, ranked: Ranked, points: Mapping[Fraction, Integers], weight: int, rng: Rng) -> list[list[float]]:
+        def choose(here: Integers, ranked: Ranked, points: dict[Fraction, Integers]) -> bool:
+            done = self._choose(ranked, points, norm, rng)
+            if done:
+                found[0][here] = np.stack([points[share] for share in self._shares], axis=1)
+                found[1][here] = self._around(ranked, points, norm, rng)
+            return done
+
+        def use(totals: Totals) -> None:
+            here, ranked = _rank(places, totals)
+            missing[here] = False
+            for first, last in itertools.pairwise(ranked.cut_blocks()):
+                some, points = here[first:last], dict[Fraction, Integers]()
+                if not choose(some, ranked.take(first, last), points):
+                    left.append((some, points))
+
+        answer_in_batches(self.question(frame, norm), use)
+        for some in np.split(np.flatnonzero(missing), range(MOST_GROUPS, int(missing.sum()), MOST_GROUPS)):
+            choose(some, Ranked.empty(len(some)), {})
+        closer = 1
+        while left:
+            closer *= 64
+            here, ranked = _rank(places, answer(self.question(frame, norm, closer)))
+            where = np.full(groups, -1)
+            where[here] = np.arange(len(here))
+            left = [(some, points) for some, points in left if not choose(some, ranked.pick(where[some]), points)]
+        return found
+
+    def _choose(self, ranked: Ranked, points: dict[Fraction, Integers], norm: int | None, rng: Rng) -> bool:
+        """Choose what is not in `points` yet; whether everything could be."""
+        scale = Fraction(self._weight(norm)[0]) / Fraction(self.epsilon)
+        pieces = Pieces.from_ranked(ranked, (0, self._size - 1))
+        return descend(pieces, self._shares, (Fraction(0), Fraction(1)), scale, points, self._size, rng)
+
+    def _around(self, ranked: Ranked, points: Mapping[Fraction, Integers], norm: int | None, rng: Rng) -> Integers:
         """The half-widths of the windows around the quantiles of each group that have them."""
-        groups = len(ranked.starts) - 1
-        if self.wide is None:
-            return [[] for _ in range(groups)]
-        scales = {share: noise_scales(weight, share, self.wide) for share in self._windows}
-        found = np.zeros((groups, len(scales)), np.int64)
-        for first in range(0, groups, AT_ONCE):
-            some = slice(first, min(first + AT_ONCE, groups))
-            rows = ranked.take(some.start, some.stop)
-            for place, (share, scale) in enumerate(scales.items()):
-                at, span = points[share][some], (0, self._size - 1)
-                found[some, place] = find_windows(rows.cells, rows.counts, rows.starts, share, at, span, scale, rng) + 1
-        return np.ldexp(found.astype(np.float64), -self._first.exponent).tolist()  # type: ignore[no-any-return]
+        found = np.zeros((len(ranked.starts) - 1, len(self._windows)), np.int64)
+        for place, share in enumerate(self._windows):
+            assert self.wide is not None
+            scales, span = noise_scales(self._weight(norm)[0], share, self.wide), (0, self._size - 1)
+            at = points[share]
+            windows = find_windows(ranked.cells, ranked.counts, ranked.starts, share, at, span, scales, rng)
+            found[:, place] = windows + 1
+        return found
 
     def _rank_errors(self, span: tuple[int, int], weight: float, confidence: float) -> dict[Fraction, float]:
         """How far the rank of each quantile may be off, in the unit of `weight`."""
@@ -340,25 +363,12 @@ def _levels(quantiles: int) -> int:
     return quantiles.bit_length()
 
 
-def _rank(frame: Frame, totals: Totals) -> Ranked:
-    """The cells of each group that is shown, in the order of the groups."""
-    owner = _owners(frame, totals.keys, len(totals))
+def _rank(places: GroupPlaces, totals: Totals) -> tuple[Integers, Ranked]:
+    """(groups, their cells): those of which cells came, in the order of the frame, so that engines draw alike."""
+    owners, sizes = places.find(totals.keys, len(totals))
+    shown = owners >= 0
+    here, inverse = np.unique(owners[shown], return_inverse=True)
+    owner = np.full(len(owners), -1)
+    owner[shown] = inverse
     cell, rows, upto, total = (totals[name] for name in ("cell", "rows", "upto", "total"))
-    del totals  # whose keys take as much memory as a column
-    return Ranked.of(owner, cell, rows, upto, total, frame.groups)
-
-
-def _owners(frame: Frame, keys: Sequence[NDArray[np.generic]], rows: int) -> Integers:
-    """The place of each row's group among the groups that are shown, -1 for others."""
-    if not frame.keys:
-        return np.zeros(rows, np.int64)
-    groups = frame.only or ()
-    if len(keys) == 1 and keys[0].dtype == np.int64 and (None,) not in groups:
-        first = np.flatnonzero(np.concatenate([[True], keys[0][1:] != keys[0][:-1]])[:rows])  # of a run of equal keys
-        found = find_numbers(np.array([value for (value,) in groups], np.int64), keys[0][first])
-        return np.repeat(found, np.diff(first, append=rows))
-    place = {as_engines_do(group): i for i, group in enumerate(groups)}
-    if len(keys) == 1:
-        alone = {key: i for (key,), i in place.items()}
-        return np.array([alone.get(key, -1) for key in keys[0].tolist()], np.int64)
-    return np.array([place.get(key, -1) for key in zip(*(c.tolist() for c in keys), strict=True)], np.int64)
+    return here, Ranked.of(np.repeat(owner, sizes), cell, rows, upto, total, len(here))
