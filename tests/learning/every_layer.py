@@ -207,6 +207,12 @@ MODELS = {
     "half frozen": (half_frozen, numbers(6)),
     "conv1d": (convolution(nn.Conv1d, kernel_size=3, padding=1, stride=2), numbers(2, 9)),
     "conv2d": (convolution(nn.Conv2d, kernel_size=3, padding=(1, 0), stride=(2, 1)), numbers(2, 7, 6)),
+    "conv2d, pooled": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 4, 3), nn.Tanh(), nn.MaxPool2d(2, 1), nn.Conv2d(4, 3, 2), nn.MaxPool2d(2, (1, 2), 1), Pooled()
+        ),
+        numbers(2, 6, 7),
+    ),
     "conv2d groups": (convolution(nn.Conv2d, kernel_size=3, groups=2, dilation=2), numbers(2, 8, 9)),
     "conv2d same": (convolution(nn.Conv2d, kernel_size=3, dilation=2, padding="same"), numbers(2, 6, 6)),
     "conv2d circular": (convolution(nn.Conv2d, kernel_size=3, padding=1, padding_mode="circular"), numbers(2, 6, 6)),

@@ -10,9 +10,12 @@ import pytest
 import torch
 from torch import nn
 
+from mosha.learning.gradients import device as devices
+from mosha.learning.gradients.convolution import pool_forward
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.gradients.norms import RowNorms, row_norms_squared
 from mosha.learning.gradients.shared_parameters import Tied
+from mosha.learning.gradients.tape import Tape
 from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)
@@ -126,3 +129,92 @@ def test_norms_worked_out_together_are_those_worked_out_alone(scale: Any, width:
     for squares, values in reversed(list(zip(asked, rows, strict=True))):
         assert np.array_equal(squares(), row_norms_squared(values), equal_nan=True)
         assert squares().dtype == np.float64
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whichever_library_multiplies_sums_and_norms_are_the_same(name: Any, monkeypatch: Any) -> None:
+    """Small models never ask for large products: here every product counts as large, or none."""
+    make, draw = MODELS[name]
+    model, batch = make().eval(), draw(6)
+    found = []
+    for least in (0, 1 << 62):
+        monkeypatch.setattr(devices, "LEAST_PRODUCT", least)
+        engine = Engine(model, memory=0)
+        found.append(engine.clip(lambda m: losses_of(m, batch), 6, flat_rule(1.0)))
+        engine.detach()
+    large, small = found
+    assert torch.allclose(large.norms, small.norms, rtol=1e-4, atol=1e-6)
+    for parameter, sums in large.sums.items():
+        assert torch.allclose(sums, small.sums[parameter], rtol=1e-3, atol=1e-5), parameter
+
+
+@pytest.mark.parametrize(("entries", "outputs"), [(64, 256), (784, 512), (100, 512), (300, 70)])
+def test_a_row_of_a_large_product_is_the_same_beside_other_rows_in_other_places_and_sizes(
+    entries: int, outputs: int
+) -> None:
+    a, b = torch.randn(288, entries), torch.randn(outputs, entries)
+    whole, order = devices.multiply(a, b), torch.randperm(288)
+    assert devices.is_large(a, b)
+    assert torch.allclose(whole, a @ b.t(), rtol=1e-4, atol=1e-3)
+    assert torch.equal(devices.multiply(a[order], b), whole[order])
+    others = torch.where(torch.arange(288).unsqueeze(1) % 2 == 0, a, 1e3 * torch.randn(288, entries))
+    assert torch.equal(devices.multiply(others, b)[::2], whole[::2])
+    assert torch.equal(devices.multiply(a[:264], b), whole[:264])
+    turned = devices.multiply(a, b.t().contiguous().t())  # as gradients of inputs ask for it
+    assert torch.allclose(turned, whole, rtol=1e-4, atol=1e-3)
+
+
+def test_a_product_takes_all_of_single_precision_whatever_the_process_was_told() -> None:
+    a, b = torch.randn(256, 512), torch.randn(512, 512)
+    wanted = devices.multiply(a, b)
+    before = [kernels.fp32_precision for kernels in devices.KERNELS]
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with devices.compute_exactly():
+            assert torch.equal(devices.multiply(a, b), wanted)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        for kernels, was in zip(devices.KERNELS, before, strict=True):
+            kernels.fp32_precision = was
+
+
+def test_without_onednn_products_are_those_of_pytorch(monkeypatch: Any) -> None:
+    a, b, bias = torch.randn(256, 512), torch.randn(512, 512), torch.randn(512)
+    monkeypatch.setattr(devices, "_find_product", lambda: None)
+    assert torch.equal(devices.multiply(a, b, bias), nn.functional.linear(a, b, bias))
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [nn.MaxPool2d(2, 1), nn.MaxPool2d(3, 2, 1), nn.MaxPool2d((2, 3), ceil_mode=True), nn.MaxPool2d(2, 1, dilation=2)],
+    ids=str,
+)
+@pytest.mark.parametrize("coarse", [False, True], ids=["distinct", "ties"])
+def test_pooling_is_that_of_pytorch_bit_by_bit(layer: Any, coarse: bool) -> None:
+    x = torch.randn(5, 6, 11, 9)
+    x = (x.round() if coarse else x).requires_grad_()
+    x.data[0, 0, 0, 0] = float("nan")
+    tape = Tape(0, {})
+    own = pool_forward(layer, "", tape)
+    wanted = layer(x)
+    upstream = torch.randn_like(wanted)
+    (gradient,) = torch.autograd.grad(wanted, x, upstream)
+    with tape.record(5, 1):
+        found = own(x)
+    assert found.is_contiguous()
+    assert torch.equal(found.nan_to_num(7.0), wanted.nan_to_num(7.0))
+    assert torch.equal(torch.autograd.grad(found, x, upstream)[0], gradient)
+
+
+def test_a_pooling_layer_that_stands_in_several_places_is_one_layer() -> None:
+    pool = nn.MaxPool2d(2)
+    model = nn.Sequential(
+        nn.Sequential(nn.Conv2d(1, 3, 3), pool), nn.Sequential(nn.Conv2d(3, 3, 3), pool, nn.Flatten()), nn.Linear(12, 3)
+    )
+    batch = (torch.randn(4, 1, 14, 14), torch.randint(0, 3, (4,)))
+    engine = Engine(model)
+    found = engine.clip(lambda m: losses_of(m, batch), 4, flat_rule(1e9))
+    engine.detach()
+    losses_of(model, batch).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert torch.allclose(found.sums[name], parameter.grad, atol=1e-4), name

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from mosha.learning.gradients.device import multiply
 from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["Forward", "affine", "dense_forward", "lower_precision"]
@@ -32,14 +32,14 @@ class _Affine(torch.autograd.Function):
         ctx.note, ctx.kind = note, x.dtype
         x, weight, bias = lower_precision(x, weight, bias)
         ctx.save_for_backward(x, weight)
-        return functional.linear(x, weight, bias)
+        return multiply(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, None, None, None]:
         (g,) = gradients
         x, weight = ctx.saved_tensors
         ctx.note(x, g)
-        return (g @ weight).to(ctx.kind) if ctx.needs_input_grad[0] else None, None, None, None
+        return multiply(g, weight.t()).to(ctx.kind) if ctx.needs_input_grad[0] else None, None, None, None
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor | None, note: Note) -> Tensor:

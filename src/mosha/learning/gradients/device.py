@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from mosha.core.errors import InvalidParameter
 
@@ -25,6 +26,8 @@ __all__ = [
     "find_generator",
     "fork_randomness",
     "hold_kernels",
+    "is_large",
+    "multiply",
     "place_rows",
 ]
 
@@ -34,6 +37,9 @@ KERNELS = [_ONEDNN.matmul, _ONEDNN.conv, _ONEDNN.rnn, torch.backends.cuda.matmul
 EXACT = ("ieee", "none")  # as single precision has it; anything else multiplies numbers that were cut before
 INHERITED = "none"
 ADMITTED = ("cpu", "cuda")
+CPU = torch.device("cpu")
+LEAST_PRODUCT = 1 << 20
+"""Multiply-adds from which on a product is worth handing to oneDNN, which takes some microseconds to begin."""
 
 Restore = Callable[[], object]
 
@@ -152,3 +158,39 @@ def hold_kernels(device: torch.device) -> AbstractContextManager[None]:
     Those of the CPU do so anyway. Others choose algorithms by the clock, or add in the order in which threads come.
     """
     return nullcontext() if device.type == "cpu" else _steady_kernels()
+
+
+def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A b^T, and the bias: by oneDNN where a large product is asked for on a CPU.
+
+    Otherwise PyTorch asks MKL, which on processors of some makers does not use all that they have and takes twice as
+    long. Who computes a product follows from shapes and from the machine, never from values.
+
+    >>> multiply(torch.ones(2, 3), torch.ones(4, 3)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+    if is_large(a, b) and a.dtype == b.dtype == torch.float32 and a.device == b.device == CPU:
+        product = _find_product() if torch._C._get_mkldnn_enabled() else None  # noqa: SLF001
+        if product is not None:
+            return product(a, b, bias, "none", [], "")
+    return functional.linear(a, b, bias)
+
+
+def is_large(a: Tensor, b: Tensor) -> bool:
+    """Whether a b^T takes so many multiply-adds that oneDNN is asked.
+
+    >>> is_large(torch.ones(2, 3), torch.ones(4, 3))
+    False
+    """
+    return a.numel() * b.shape[0] >= LEAST_PRODUCT
+
+
+@lru_cache(maxsize=1)
+def _find_product() -> Callable[..., Tensor] | None:
+    """The product of oneDNN that PyTorch's compiler uses, where this PyTorch has it and it multiplies."""
+    try:
+        product = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001
+        right = product(torch.full((2, 3), 2.0), torch.ones(4, 3), torch.ones(4), "none", [], "")
+    except (AttributeError, RuntimeError, TypeError):
+        return None
+    return product if torch.equal(right, torch.full((2, 4), 7.0)) else None

@@ -21,7 +21,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.learning.gradients.allocator import keep_freed_memory
 from mosha.learning.gradients.any_module import AnyForward
 from mosha.learning.gradients.attention import attention_forward, is_plain_attention
-from mosha.learning.gradients.convolution import convolution_forward
+from mosha.learning.gradients.convolution import convolution_forward, pool_forward
 from mosha.learning.gradients.dense import dense_forward
 from mosha.learning.gradients.device import compute_exactly, find_device, hold_kernels
 from mosha.learning.gradients.embedding import bag_forward, embedding_forward
@@ -49,6 +49,7 @@ _KINDS: dict[type[nn.Module], Any] = {
     nn.Conv1d: convolution_forward,
     nn.Conv2d: convolution_forward,
     nn.Conv3d: convolution_forward,
+    nn.MaxPool2d: pool_forward,
     nn.Embedding: embedding_forward,
     nn.EmbeddingBag: bag_forward,
     nn.LayerNorm: layer_forward,
@@ -61,6 +62,8 @@ _KINDS: dict[type[nn.Module], Any] = {
     nn.GRU: gru_forward,
     nn.MultiheadAttention: attention_forward,
 }
+
+_WITHOUT_PARAMETERS: tuple[Any, ...] = (pool_forward,)  # makers of what has nothing to note, and is quicker
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,8 @@ class Engine:
         self._attach(model, "")
 
     def _attach(self, module: nn.Module, name: str) -> None:
+        if isinstance(module, nn.MaxPool2d) and module in self._changed:
+            return  # one layer in several places
         if not is_plain(module):
             raise InvalidParameter("learning.wrapped_already", layer=name or type(module).__name__, spent="nothing")
         maker = _maker(module)
@@ -112,7 +117,8 @@ class Engine:
         if maker is None or maker is AnyForward:
             for part, child in module.named_children():
                 self._attach(child, f"{name}.{part}" if name else part)
-        if maker is not None and any(p.requires_grad for p in module.parameters()):
+        trained = any(p.requires_grad for p in module.parameters())
+        if maker in _WITHOUT_PARAMETERS or (maker is not None and trained):
             module.forward = RecordingForward(module, maker(module, name, self.tape))
             self._changed.append(module)
 

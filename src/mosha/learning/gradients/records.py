@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mosha.learning.gradients.device import is_large, multiply
 from mosha.learning.gradients.norms import Squares, between_rows, gram_norms_squared, row_norms_squared
 
 __all__ = ["Direct", "Outer", "Record", "Sequence", "bytes_to_form", "silence", "weigh"]
@@ -53,6 +54,17 @@ def silence(values: Tensor, rows: Tensor) -> Tensor:
     return values.clone().masked_fill_(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
 
 
+def _multiply_into(out: Tensor, g: Tensor, a: Tensor) -> None:
+    """The sum of all products of a row of g and a row of a: written where it is wanted."""
+    found = out.view(g.shape[1], a.shape[1])
+    if not is_large(g.t(), a.t()):
+        torch.mm(g.t(), a, out=found)
+    elif g.shape[1] < a.shape[1]:  # oneDNN is quicker with fewer rows than columns
+        found.copy_(multiply(g.t(), a.t()))
+    else:
+        found.copy_(multiply(a.t(), g.t()).t())
+
+
 class Direct:
     """Gradients that have been formed; `squares` gives their squared norms, where others ask for the same ones."""
 
@@ -89,7 +101,7 @@ class Outer:
         return self._g.unsqueeze(2) * self._a.unsqueeze(1)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        torch.mm(weigh(self._g, weights).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
+        _multiply_into(out, weigh(self._g, weights), self._a)
 
     def without(self, rows: Tensor) -> Record:
         return Outer(silence(self._a, rows), silence(self._g, rows))
@@ -119,9 +131,7 @@ class Sequence:
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
         inputs, outputs = self.a.shape[2], self.g.shape[2]
         a, g = (weigh(self.a, weights), self.g) if inputs < outputs else (self.a, weigh(self.g, weights))
-        if g.stride(0) < g.stride(1):  # time first: in the order in which they lie in memory
-            a, g = a.transpose(0, 1), g.transpose(0, 1)
-        torch.mm(g.reshape(-1, outputs).t(), a.reshape(-1, inputs), out=out.view(outputs, inputs))
+        _multiply_into(out, g.reshape(-1, outputs), a.reshape(-1, inputs))
 
     def without(self, rows: Tensor) -> Record:
         return Sequence(silence(self.a, rows), silence(self.g, rows))

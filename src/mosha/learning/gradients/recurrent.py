@@ -10,16 +10,18 @@ from torch.nn import functional
 
 from mosha.core.errors import DataError
 from mosha.learning.gradients.dense import Forward
+from mosha.learning.gradients.device import multiply
 from mosha.learning.gradients.tape import Context, Note, Tape
 
 __all__ = ["gru_forward", "lstm_forward"]
 
 
 class _LSTM(torch.autograd.Function):
-    """One layer in one direction, time first.
+    """One layer in one direction, time first, in as few operations a step as there can be.
 
-    With s = sigmoid of all gates (the cell gate's argument doubled, g = 2 s - 1): c' = f c + i g, h' = o tanh(c').
-    All factors of the backward recursion that do not depend on it are worked out at once.
+    All gates are s = sigmoid, the argument of the cell gate doubled: g = 2 s - 1. Cells are kept doubled, u = 2 c, so
+    that u' = f u - 2 i + 4 i s, and their hyperbolic tangent is 2 sigmoid(u') - 1; states are kept with the other sign,
+    -h' = o - 2 o sigmoid(u'). All factors of the backward recursion that do not depend on it are worked out at once.
     """
 
     @staticmethod
@@ -36,47 +38,65 @@ class _LSTM(torch.autograd.Function):
         where = x.device
         twice = torch.ones(4 * size, device=where)
         twice[2 * size : 3 * size] = 2.0
-        gates = functional.linear(x, into * twice.unsqueeze(1), None if bias is None else bias * twice)
-        recurrent = (onto * twice.unsqueeze(1)).t().contiguous()
+        gates = multiply(x, into * twice.unsqueeze(1), None if bias is None else bias * twice)
+        recurrent = (onto * -twice.unsqueeze(1)).t()
         hidden = torch.empty(steps + 1, rows, size, device=where)
         cells, squashed = torch.empty_like(hidden), torch.empty(steps, rows, size, device=where)
-        hidden[0], cells[0] = first
-        for t in range(steps):
-            s = torch.addmm(gates[t], hidden[t], recurrent, out=gates[t]).sigmoid_()
-            i, f, g, o = s.chunk(4, dim=1)
-            g.mul_(2).sub_(1)
-            torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, g)
-            torch.tanh(cells[t + 1], out=squashed[t])
-            torch.mul(o, squashed[t], out=hidden[t + 1])
+        torch.neg(first[0], out=hidden[0])
+        torch.mul(first[1], 2.0, out=cells[0])
+        h, *states = hidden.unbind(0)
+        u, *doubled = cells.unbind(0)
+        for s, following, cell, out in zip(gates.unbind(0), states, doubled, squashed.unbind(0), strict=True):
+            i, f, g, o = torch.addmm(s, h, recurrent, out=s).sigmoid_().chunk(4, dim=1)
+            torch.mul(f, u, out=cell).addcmul_(i, g, value=4.0).sub_(i, alpha=2.0)
+            torch.sigmoid(cell, out=out)
+            torch.addcmul(o, o, out, value=-2.0, out=following)
+            h, u = following, cell
+        hidden.neg_()
         ctx.save_for_backward(x, into, onto)
         ctx.kept, ctx.note = (gates, hidden, cells, squashed), note
-        return hidden[1:], hidden[-1].clone(), cells[-1].clone()
+        return hidden[1:], hidden[-1].clone(), cells[-1] / 2.0
 
     @staticmethod
     def backward(ctx: Context, *gradients: Tensor) -> tuple[Any, ...]:
         x, into, onto = ctx.saved_tensors
         gates, hidden, cells, squashed = ctx.kept
         ctx.kept = None  # let go of what is no longer needed, as early as possible
-        steps, size = len(x), onto.shape[1]
-        i, f, g, o = gates.chunk(4, dim=2)
-        through_cell = o * (1 - squashed.square())
-        factors = torch.cat([g * i * (1 - i), cells[:-1] * f * (1 - f), i * (1 - g.square())], dim=2)
-        by_output = squashed * o * (1 - o)
-        del cells, squashed, i, g, o
-        into_gates = torch.empty_like(gates)
-        into_hidden, into_cell = gradients[1].clone(), gradients[2].clone()
-        for t in range(steps - 1, -1, -1):
-            into_hidden += gradients[0][t]
-            into_cell = torch.addcmul(into_cell, into_hidden, through_cell[t])
-            rows = into_gates[t].view(-1, 4, size)
-            torch.mul(into_cell.unsqueeze(1), factors[t].view(-1, 3, size), out=rows[:, :3])
-            torch.mul(into_hidden, by_output[t], out=rows[:, 3])
-            into_cell = into_cell * f[t]
-            into_hidden = into_gates[t] @ onto
-        del gates, f, through_cell, factors, by_output
+        steps, rows, size = len(x), x.shape[1], onto.shape[1]
+        f = gates[..., size : 2 * size].contiguous()
+        factors, through_cell = _lstm_factors(gates, cells, squashed)
+        into_gates, wanted = gates, gates.view(steps, rows, 4, size)  # the memory of what is not needed any more
+        del cells, squashed, gates
+        into_hidden, into_cell = gradients[1], gradients[2]
+        parts = (into_gates, wanted[:, :, :3], wanted[:, :, 3], factors[:, :, :3], factors[:, :, 3], through_cell, f)
+        whole = [gradients[0], *parts]
+        recursion = list(zip(*(part.unbind(0) for part in whole), strict=True))
+        recurrent: Tensor | None = None
+        for out, g, three, last, of_three, of_last, through, forget in reversed(recursion):
+            into_hidden = into_hidden + out if recurrent is None else torch.addmm(out, recurrent, onto)
+            into_cell = torch.addcmul(into_cell, into_hidden, through)
+            torch.mul(into_cell.unsqueeze(1), of_three, out=three)
+            torch.mul(into_hidden, of_last, out=last)
+            into_cell = into_cell.mul_(forget)
+            recurrent = g
+        del f, through_cell, factors, recursion
         ctx.note(x, hidden[:-1], into_gates)
-        into_x = into_gates @ into if ctx.needs_input_grad[0] else None
+        into_x = multiply(into_gates, into.t()) if ctx.needs_input_grad[0] else None
         return into_x, None, None, None, None, None
+
+
+def _lstm_factors(gates: Tensor, cells: Tensor, squashed: Tensor) -> tuple[Tensor, Tensor]:
+    """What gradients of cells (of states, for the last gate) are multiplied by for all gates, and those of states.
+
+    Shapes: (steps, rows, 4, size) and (steps, rows, size).
+    """
+    i, _, g, o = gates.chunk(4, dim=2)
+    slopes = torch.addcmul(gates, gates, gates, value=-1.0).view(*squashed.shape[:2], 4, -1)  # s - s^2
+    slopes[:, :, 0].mul_(g * 2.0 - 1.0)
+    slopes[:, :, 1].mul_(cells[:-1]).mul_(0.5)
+    slopes[:, :, 2].mul_(i).mul_(4.0)
+    slopes[:, :, 3].mul_(squashed * 2.0 - 1.0)
+    return slopes, torch.addcmul(squashed, squashed, squashed, value=-1.0).mul_(o).mul_(4.0)
 
 
 class _GRU(torch.autograd.Function):
@@ -94,7 +114,7 @@ class _GRU(torch.autograd.Function):
         note: Note,
     ) -> tuple[Tensor, Tensor]:
         (steps, rows, _), size = x.shape, onto.shape[1]
-        gates = functional.linear(x, into, biased)
+        gates = multiply(x, into, biased)
         hidden = torch.empty(steps + 1, rows, size, device=x.device)
         recurrent = torch.empty(steps, rows, size, device=x.device)
         hidden[0] = first
@@ -127,7 +147,7 @@ class _GRU(torch.autograd.Function):
             from_hidden[t, :, 2 * size :].mul_(r[t])
             into_hidden = torch.addmm(into_hidden * z[t], from_hidden[t], onto)
         ctx.note(x, hidden[:-1], from_inputs, from_hidden)
-        into_x = from_inputs @ into if ctx.needs_input_grad[0] else None
+        into_x = multiply(from_inputs, into.t()) if ctx.needs_input_grad[0] else None
         return into_x, None, None, None, None, None, None
 
 
@@ -186,8 +206,8 @@ def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Note:
         products = list(zip(weights, biases, (x, hidden), strict=True))
         groups = [products] if len(gradients) == 1 else [[one] for one in products]
         for group, found in zip(groups, gradients, strict=True):
-            g = found.transpose(0, 1)  # batch first
-            seen = [(tape.key(weight), a.transpose(0, 1)) for weight, _, a in group if weight.requires_grad]
+            g = _put_rows_first(found)
+            seen = [(tape.key(weight), _put_rows_first(a)) for weight, _, a in group if weight.requires_grad]
             added = [tape.key(bias) for _, bias, _ in group if bias is not None and bias.requires_grad]
             if seen:
                 tape.matrices(name, seen, g)
@@ -197,6 +217,11 @@ def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Note:
                     tape.record_gradients(name, key, total)
 
     return note
+
+
+def _put_rows_first(values: Tensor) -> Tensor:
+    """Rows before time, in memory as well: so a sum takes each row by itself, however many there are."""
+    return values.transpose(0, 1).contiguous()
 
 
 def _run(layer: nn.RNNBase, name: str, tape: Tape, x: Any, first: Any, direction: Any, states: int) -> Any:
