@@ -17,6 +17,7 @@ from typing import Any
 import mosha
 from mosha import tables
 from mosha.connect.engines.spark import Spark
+from mosha.graphs import protect as protect_graph
 from mosha.tables import Budget, count, distinct, mean, median, persons, protect
 from tests.spark import SETTINGS
 
@@ -50,17 +51,30 @@ def questions(data: Any) -> Iterator[tuple[Any, ...]]:
     yield "distinct", roomy.group_by("ward", keys=WARDS).aggregate(days=distinct("days"))
     yield "correlation", bounded.correlation(("days", "who"), between=((0, 10), (0, 400)))
     yield "top", bounded.top("ward", k=2, candidates=WARDS)
+    yield "synthetic", bounded.synthesize(keys={"ward": WARDS}, between={"days": (0, 10)}, bins={"days": 5})
     yield "keys from the data", protect(data, unit=mosha.Row()).group_by("ward").count()
 
 
 def answer(question: Any) -> str:
-    budget = Budget(epsilon=50, delta=1e-6)
-    return repr(question.measurement(budget).step(None, None, None, mosha.noise.SeededRandom(5))[0])
+    if hasattr(question, "measurement_for"):  # a table, which plans its own shares
+        measurement = question.measurement_for(epsilon=50, delta=1e-6)
+    else:
+        measurement = question.measurement(Budget(epsilon=50, delta=1e-6))
+    return repr(measurement.step(None, None, None, mosha.noise.SeededRandom(5))[0])
 
 
-def lose_an_executor(folder: Any) -> Any:
+VERTICES = 401
+
+
+def count_graph(graph: Any) -> list[Any]:
+    """Every exact statistic of a graph that Spark counts."""
+    degrees = graph.degree_counts(VERTICES).tolist()
+    return [graph.edge_count, degrees, graph.stars(2), graph.triangles, graph.components]
+
+
+def lose_an_executor(folder: Any, name: str = "lost") -> Any:
     """A function of a column that kills the executor of the first task that uses it."""
-    marker = str(folder / "lost")
+    marker = str(folder / name)
 
     def pass_through(value: Any) -> Any:
         try:
@@ -107,8 +121,16 @@ def main(folder: Any) -> None:
     lost = (folder / "lost").exists()
     told["sums, an executor lost"] = answer(next(questions(fragile))[1])
     again = asked.release(epsilon=1, key="again")
+    edges = frame.selectExpr("who AS source", "CAST(days * 40 AS BIGINT) AS target")
+    whole = edges.withColumn("target", udf(lose_an_executor(folder, "lost again"), "bigint")(col("target")))
+    graphs = []
+    for adaptive, found in (("true", whole), ("false", edges)):
+        session.conf.set("spark.sql.adaptive.enabled", adaptive)
+        graphs.append(count_graph(protect_graph(found, unit=mosha.Edge(), vertices=VERTICES).graph))
+    lost = lost and (folder / "lost again").exists()
     paid = {"spent": account.spent, "failures": account.failures, "same": again.table == release.table, "lost": lost}
-    sys.stdout.write(json.dumps({"told": told, "plans": statements, "paid": paid}) + "\n")
+    said = {"told": told, "plans": statements, "paid": paid, "graphs": graphs}
+    sys.stdout.write(json.dumps(said) + "\n")
     session.stop()
 
 
