@@ -78,7 +78,7 @@ WORDS = {
     "InvalidParameter", "draft", "query", "DATA", "tables", "Failure", "probability", "UTC", "learn", "show", "start",
     "SparseVector", "ZeroConcentrated", "alarms", "answer_epsilon", "threshold_epsilon", "values", "orders", "NaN",
     "inf", "math", "floor", "DataError", "ary", "subset", "selection", "made", "verify", "ledger", "Ada", "other",
-    "learning", "federated", "torch",
+    "learning", "federated", "torch", "CSV", "Parquet", "DuckDB", "PostgreSQL", "MariaDB", "URL",
 }  # fmt: skip
 
 
@@ -181,3 +181,12 @@ def test_a_row_that_was_edited_is_told_in_chinese(desk: Any, capsys: pytest.Capt
 def test_the_law_of_printed_words_can_fail() -> None:
     assert english_in("The book is well.") == ["The", "book", "is", "well"]
     assert english_in("账本完好。共 4 行") == []
+
+
+def test_a_missing_parameter_says_what_it_is_for_and_an_unknown_command_which_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["graph", "ask", "edges.txt", "triangles", "--epsilon", "1"]) == 2
+    assert "How many vertices there are (public)" in capsys.readouterr().err.replace("\n", " ")
+    assert main(["graph", "edges"]) == 2
+    assert "There are 'ask', 'synthesize'." in capsys.readouterr().err.replace("\n", " ")

@@ -275,6 +275,10 @@ def test_streams_and_graphs_share_the_budget() -> None:
     )
     edition = report.run(on="2026")
     assert edition["visits"].table["from"][1] == date(2026, 2, 1)
+    page, text = edition.to_html("zh"), edition.to_markdown("zh")
+    assert "<th>起始日</th>" in page
+    assert "| 起始日 | 行数 |" in text  # a Chinese report said "from" and "rows"
+    assert "| from | rows |" in edition.to_markdown("en")
     assert abs(edition["visits"].table["rows"][11] - 1100) < 6 * edition["visits"].error()["rows"][0]
     assert edition["edges"].error(0.95)["edges"][0] <= 8
     assert {receipt.account for receipt in edition.receipts} == {"r", "edges"}

@@ -214,7 +214,7 @@ def _translate_usage(error: Any, said: str) -> str:
 def _list_commands(error: Any) -> str:
     """What could have been meant, behind a command that is none."""
     group = getattr(getattr(error, "ctx", None), "command", None)
-    known = sorted(name for name, command in getattr(group, "commands", {}).items() if not command.hidden)
+    known = sorted(f"'{name}'" for name, command in getattr(group, "commands", {}).items() if not command.hidden)
     return say("cli.known_commands", commands=say("core.title_join").join(known)) if known else ""
 
 

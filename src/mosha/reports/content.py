@@ -33,6 +33,10 @@ class Section:
     answer: Answer | None
     waits: bool = False
 
+    def read_answer(self, lang: Language) -> Answer | None:
+        """The answer as people read it: columns that no question has named are called in the language `lang`."""
+        return None if self.answer is None else self.part.name_columns(self.answer, lang)
+
     def say_missing(self, lang: Language) -> str:
         """What stands in the place of an answer that is not there, in the language `lang`."""
         return say("reports.waits" if self.waits else "reports.broke", lang)

@@ -27,17 +27,18 @@ def _write_section(section: Section, lang: Language) -> list[str]:
     head = [f"## {section.part.heading}", section.part.text]
     if section.answer is None:
         return [*head, section.say_missing(lang)]
-    heads, lines, numbers = list_cells(section)
+    heads, lines, numbers = list_cells(section, lang)
     rule = [":--" if place < numbers else "--:" for place in range(len(heads))]
     table = [heads, rule, *([escape_markdown(cell) for cell in line] for line in lines)]
     notes = [f"- {note}" for note in section.answer.read_notes(lang)]
     return [*head, "\n".join(f"| {' | '.join(line)} |" for line in table), "\n".join(notes)]
 
 
-def list_cells(section: Section) -> tuple[list[str], list[list[str]], int]:
+def list_cells(section: Section, lang: Language) -> tuple[list[str], list[list[str]], int]:
     """The table of an answer as text, all its lines: heads, lines, and how many of the first columns are keys."""
-    assert section.answer is not None
-    card = make_answer_card(section.answer)
+    answer = section.read_answer(lang)
+    assert answer is not None
+    card = make_answer_card(answer)
     if not card.lines:
         return list(card.heads), [], card.numbers
     drawn = [isinstance(cell, Bar) for cell in card.lines[0]]

@@ -32,9 +32,10 @@ def write_notebook(edition: Content, lang: Language) -> dict[str, Any]:
 
 
 def _list_outputs(section: Section, lang: Language) -> list[dict[str, object]]:
-    if section.answer is None:
+    answer = section.read_answer(lang)
+    if answer is None:
         return []
-    card = section.answer.make_card()
+    card = answer.make_card()
     shown = {"text/html": card.write_html(), "text/plain": card.write_text()}
     outputs: list[dict[str, object]] = [{"output_type": "display_data", "metadata": {}, "data": shown}]
     picture = draw_section(section, lang, kind="png")

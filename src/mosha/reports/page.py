@@ -103,7 +103,7 @@ def _embed_picture(section: Section, lang: Language) -> str:
 
 def draw_section(section: Section, lang: Language, *, kind: str) -> bytes | None:
     """The picture of an answer with more than one number; None where nothing can be drawn."""
-    answer = section.answer
+    answer = section.read_answer(lang)
     if answer is None or len(answer) < 2:
         return None
     shown = answer.having(lambda row: TOTAL not in [row[key] for key in answer.keys])  # totals would drown their parts
@@ -118,7 +118,7 @@ def draw_section(section: Section, lang: Language, *, kind: str) -> bytes | None
 
 
 def _write_table(section: Section, lang: Language) -> str:
-    heads, lines, numbers = list_cells(section)
+    heads, lines, numbers = list_cells(section, lang)
 
     def mark(place: int) -> str:
         return ' class="number"' if place >= numbers else ""

@@ -15,7 +15,7 @@ from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint_plan
-from mosha.core.language import make_note
+from mosha.core.language import Language, make_note
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.release import Receipt
@@ -122,6 +122,10 @@ class Part(ABC):
     def needs_delta(self) -> bool:
         """Whether no budget without a delta can pay for it."""
         return False
+
+    def name_columns(self, answer: Answer, lang: Language) -> Answer:  # noqa: ARG002
+        """The answer for readers of the language `lang`, where the question itself has named no columns."""
+        return answer
 
     @abstractmethod
     def prepare(self, budget: Budget) -> ReadyPart:

@@ -15,6 +15,7 @@ import numpy as np
 from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.language import Language, say
 from mosha.core.measurement import Measurement
 from mosha.core.number import real
 from mosha.core.randomness import Rng
@@ -169,6 +170,16 @@ class StreamPart(Part):
             unit=stream.unit, event=stream.event, step=step, name=self.heading, delta=stream.delta
         )
         return ReadyPart(measurement=whole, data=None, look=look_at, read=read)
+
+    def name_columns(self, answer: Answer, lang: Language) -> Answer:
+        (old,) = answer.columns
+        new = say("reports.stream_rows", lang) if self.kind == "counter" else str(self.column)
+        new = say("reports.stream_so_far", lang, name=new) if self.show == "running" else new
+        return Answer(
+            keys=(say("reports.stream_from", lang),), rows=answer.rows, receipt=answer.receipt,
+            columns={new: answer.columns[old]}, errors=lambda level: {new: answer.errors(level)[old]},
+            whole=(new,) if old in answer.whole else (), notes=answer.notes,
+        )  # fmt: skip
 
     @property
     def _value_name(self) -> str:
