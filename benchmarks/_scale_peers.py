@@ -104,15 +104,20 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
 from torch.utils.data import DataLoader, TensorDataset
-model, inputs, targets = mlp()[0], torch.randn(int(sys.argv[1]), 784), torch.randint(0, 10, (int(sys.argv[1]),))
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+inputs, targets = torch.randn(int(sys.argv[1]), 784), torch.randint(0, 10, (int(sys.argv[1]),))
 loader = DataLoader(TensorDataset(inputs, targets), batch_size=len(inputs))
-options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0)
-options |= dict(poisson_sampling=False)
-model, optimizer, criterion, loader = with_opacus("hooks", nn.CrossEntropyLoss(), **options)
-step = plain_step(model, inputs, targets, optimizer)
-step()
-print(json.dumps({"cpu": seconds(step, 4)}))
+def measure(mode):
+    model, criterion = mlp()[0], nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0)
+    model, optimizer, criterion, _ = with_opacus(mode, criterion, poisson_sampling=False, **options)
+    def step():
+        optimizer.zero_grad()
+        criterion(model(inputs), targets).backward()
+        optimizer.step()
+    step()
+    return seconds(step, 3)
+print(json.dumps({"cpu": min(measure(mode) for mode in ("hooks", "ghost"))}))
 """
 FLOWER_ROUNDS: Final = 4
 
@@ -179,7 +184,7 @@ PEERS: Final = (
     ),
     Peer(
         "pure-ldp 1.2.0, prefix extending, 15 bits", "pure-ldp 1.2.0 · 前缀扩展 · 15 位", "texts", PURE,
-        (100, 200, 400), _ask_size(PURE_TEXTS),
+        (100, 300, 1_000), _ask_size(PURE_TEXTS),
     ),
     Peer(
         "OpenDP 0.16, Gaussian noise", "OpenDP 0.16 的高斯噪声", "noise", ("opendp[polars]==0.16.0",),
@@ -190,8 +195,8 @@ PEERS: Final = (
         (10**3, 10**4, 10**5), _ask_size(GOOGLE_ONE_MORE),
     ),
     Peer(
-        "Opacus 1.6, a step", "Opacus 1.6 的一步", "learning", ("torch==2.13.0", "opacus==1.6.0"),
-        (64, 256, 1_024), _ask_size(NETWORKS + OPACUS),
+        "Opacus 1.6, a step in its quicker mode", "Opacus 1.6 的一步 · 较快的模式", "learning",
+        ("torch==2.13.0", "opacus==1.6.0"), (64, 128, 256), _ask_size(NETWORKS + OPACUS),
     ),
     Peer(
         "Flower 1.41, a simulated round", "Flower 1.41 模拟的一轮", "federated", FLOWER,
