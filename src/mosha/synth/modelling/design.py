@@ -42,10 +42,10 @@ __all__ = [
 Choice = Literal["automatic", "independent", "tree", "selected pairs", "all pairs"]
 """What a caller may ask for."""
 
-STAGES = {"one-ways": 0.15, "distances": 0.04, "pairs": 0.66, "fine": 0.10, "look": 0.05}
+STAGES = {"one-ways": 0.15, "distances": 0.04, "pairs": 0.68, "fine": 0.10, "look": 0.03}
 """What each stage has of the squared mu: fixed before anything is measured, whatever is asked for."""
 
-FOR_TOTAL = 0.05
+FOR_TOTAL = 0.03
 """What a stage of single columns spends on the number of rows, which people look at first."""
 
 MOST_GROUPS = 128
@@ -69,7 +69,7 @@ MERGED = 0.6
 COMPARED, MOST_DOUBT, LOST = 8, 0.2, 4.0
 """Groups of a column in which distances are taken; with more noise than this share of all rows they say nothing."""
 
-LEAST_SHARE, FOR_TARGET = 1e-5, 6.0
+LEAST_SHARE, FOR_TARGET = 1e-5, 10.0
 """No term has less of its stage; pairs with a declared target have so many times the share of others."""
 
 Method = Literal["independent", "tree", "selected pairs", "all pairs"]

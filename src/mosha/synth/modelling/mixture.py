@@ -153,12 +153,12 @@ def join_mixtures(fits: Sequence[Mixture]) -> Mixture:
     """All components of several fits as one mixture: every pair table is the mean of theirs.
 
     Each fit is off from what was measured within its noise, in a direction that its first distributions decide; the
-    mean of several is nearer to the truth than each of them is.
+    mean of several is nearer to the truth than each of them is. Its misfit is that of the first.
     """
     if len(fits) == 1:
         return fits[0]
-    misfit = float(np.mean([fit.misfit for fit in fits]))
-    return Mixture(np.concatenate([fit.parts for fit in fits]), fits[0].starts, misfit, sum(fit.steps for fit in fits))
+    steps = sum(fit.steps for fit in fits)
+    return Mixture(np.concatenate([fit.parts for fit in fits]), fits[0].starts, fits[0].misfit, steps)
 
 
 def _add_fine(fine: Sequence[PairTarget], parts: Singles, cells: _Blocks, pull: Singles) -> float:

@@ -21,6 +21,7 @@ from mosha.synth.modelling.mixture import (
     join_mixtures,
     misfit_of_independence,
 )
+from mosha.synth.modelling.shrinking import CLOSE, shrink_directions
 
 __all__ = ["Model", "fit_model"]
 
@@ -112,11 +113,14 @@ def fit_model(
         pairs += complete_pairs(pairs, grouped)
     fine = pair_targets(design, measured, total, 2)
     components = count_components(merged, misfit_of_independence(pairs, grouped))
+    nearer = [shrink_directions(pair, grouped) for pair in pairs], [shrink_directions(pair, merged) for pair in fine]
 
-    def fit(number: int) -> Mixture:
+    def fit(number: int) -> Mixture:  # every other one to what was measured, the rest to what is left of it
+        coarser, finer = nearer if number % 2 else (pairs, fine)
+        closer = CLOSE**0.5 if number % 2 else 1.0
         return fit_mixture(
-            merged, pairs, groups=coarse, fine=fine, deviations=deviations, components=components, steps=MOST_STEPS,
-            seed=seed_of(measured) + number,
+            merged, coarser, groups=coarse, fine=finer, deviations=[closer * deviation for deviation in deviations],
+            components=components, steps=MOST_STEPS, seed=seed_of(measured) + number,
             progress=None if progress is None else lambda share: progress((number + share) / FITS),
         )  # fmt: skip
 
