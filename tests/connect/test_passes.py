@@ -164,6 +164,12 @@ def test_the_answer_is_that_of_the_last_reading() -> None:
     assert tell(ROWS, others) == {(7,): (16, 32), (8,): (3 * weight, 3 * (32 // 3))}
 
 
+def test_a_group_without_rows_in_the_last_reading_is_none() -> None:
+    found = tell(ROWS, [(1, 8, 1.0), (2, 8, 2.0), (1, 8, 1.0), (1, 8, 1.0)])
+    assert found is not None
+    assert set(found) == {(8,)}
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -187,6 +193,50 @@ def test_ranks_have_no_answer_where_other_cells_came_near() -> None:
     near = [(1, 7, 3.0), (1, 7, 4.0), (2, 7, 5.0)]
     assert tell(near, near, near, question="ranks")
     assert tell(near, near, [(1, 7, 13.0), (1, 7, 14.0), (2, 7, 15.0)], question="ranks") is None
+
+
+def test_a_total_that_wraps_around_64_bits_is_not_the_one_that_was_counted() -> None:
+    """64 rows of 2**58 are 2**64: with the weight of a total of 5 each of them would have counted whole."""
+    from mosha.connect.kernels.people import Leader
+
+    for rows, unchanged in (([5], True), ([*[2**58] * 64, 5], False), ([2**58] * 64, False), ([2, 2], False)):
+        leader = Leader(0, np.array([5]), None, np.zeros(1, np.int64))
+        leader.follow(np.zeros(len(rows), np.int32), np.array(rows).reshape(-1, 1))
+        assert leader.is_unchanged() is unchanged
+
+
+def test_a_reading_of_more_rows_than_counts_have_bits_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, answered in ((4, True), (3, False)):
+        monkeypatch.setattr("mosha.connect.kernels.passes.MOST_ROWS", most)
+        assert (tell(ROWS, ROWS) is not None) is answered
+        assert (tell(ROWS, ROWS, ROWS, question="ranks") is not None) is answered
+    monkeypatch.setattr("mosha.connect.kernels.passes.MOST_ROWS", 4)
+    assert tell(ROWS, [*ROWS, (1, 7, 0.0)]) is None
+
+
+@pytest.mark.parametrize("least", [1, 2**24], ids=["readings", "columns"])
+def test_a_key_that_comes_while_a_question_runs_makes_no_question_fail(
+    least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group that was not there when keys were listed had no name: a KeyError, and the question stayed paid."""
+    from mosha.connect.engines import compiled_path
+    from mosha.connect.engines.labels import key_labels
+
+    monkeypatch.setattr(compiled_path, "AGAIN_FROM", least)
+    place, exported = tmp_path / "t.parquet", tmp_path / "new"
+    wards = ["A", "B"] * 500
+    pq.write_table(pa.table({"who": [*range(1000)], "ward": wards}), place)
+    pq.write_table(pa.table({"who": [*range(1001)], "ward": [*wards, "C"]}), exported)
+    table = private(DuckDB(threads=1, compiled_from=1).file(place), person="who")
+
+    def list_then_export(*given: Any) -> Any:
+        found = key_labels(*given)
+        exported.replace(place)
+        return found
+
+    monkeypatch.setattr(compiled_path, "key_labels", list_then_export)
+    question = Aggregation(table, {"ward": col("ward")}, {"n": Rows()}, bound=NormBound(1, {"n": 1}, fraction=0))
+    assert answer(question).to_dict() == {("A",): (500,), ("B",): (500,), ("C",): (1,)}
 
 
 def test_nobody_exceeds_the_limit_where_a_file_is_replaced_between_two_readings(tmp_path: Path, reading: Any) -> None:

@@ -35,6 +35,7 @@ from mosha.tables.parts.part import Frame, Part, list_values, public_rows
 from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.parts.shown_groups import MOST_KEYS
 from mosha.tables.questions.explaining import explain_release
+from mosha.tables.questions.groupings import check_sets
 from mosha.tables.questions.look import EARLIER, describe_look, is_known, look, notice_data, remember, take_answer
 from mosha.tables.questions.reader import ProtectedTable, Tables, read_question, read_sets
 from mosha.tables.questions.release_plan import Released, ReleasePlan, check_parts, plan_parts, plan_release
@@ -96,8 +97,8 @@ class Question(Shown):
             raise InvalidParameter("tables.weight_of_nothing", aggregate=unknown[0])
         if self.best is not None and not self._asks_for_top:
             raise InvalidParameter("tables.top_counts", parameter="top", spent="nothing")
-        if unknown := [name for kept in self.sets for name in kept if name not in dict(self.keys)]:
-            raise InvalidParameter("tables.sets_of_keys", name=unknown[0], spent="nothing")
+        if self.sets:
+            check_sets(self.sets, list(dict(self.keys)), of_some=self.best is not None)
         self._check_keys()
         check_parts(self.frame, self.aggregates)
 

@@ -22,12 +22,15 @@ from mosha.connect.engines.duckdb_fields import (
     by_code_point,
     by_whole_texts,
     can_read_batches,
+    count_rows,
     count_table,
     decode_bytes,
     field_of,
-    find_differing,
+    find_coarse,
     join_columns,
     leave_out,
+    list_types,
+    list_units,
     listed_array,
     statement_of,
 )
@@ -47,10 +50,12 @@ from mosha.connect.engines.local_source import (
     LocalSource,
     cell_columns,
     files_version,
-    header,
+    have_other_columns,
+    number_columns,
     separator_of,
     size_of,
     tell_unchanged,
+    watch_columns,
 )
 from mosha.connect.engines.source import BATCH, Columns, Engine, Use, stopping, too_late
 from mosha.connect.engines.tried import warn_if_untried
@@ -109,47 +114,40 @@ class DuckDB(Engine):
 
     def file(self, path: str | Path, *, separator: str | None = None, multiline: bool = False) -> LocalSource:
         """A CSV or Parquet file, a folder of Parquet files, or a glob; `separator` and `multiline` are for CSV."""
-        place = str(path)
-        if Path(place).is_dir():
-            place = str(Path(place) / "**" / "*.parquet")
+        place = str(Path(path) / "**" / "*.parquet") if Path(path).is_dir() else str(path)
         if re.search(r"\.(csv|tsv|txt)(\.gz|\.zst)?$", place, re.IGNORECASE):
             return self._csv(place, separator, multiline=multiline)
         if separator is not None or multiline:
             raise InvalidParameter("connect.option_for_csv", parameter="separator")
-        problem = DataError("connect.parquet_unreadable", place=str(path), spent="nothing")
+        problem, state = DataError("connect.parquet_unreadable", place=str(path), spent="nothing"), files_version(place)
         replaced = exp.EQ(this=exp.Var(this="utf8_validation"), expression=text("replace"))
         origin = partial(call, "READ_PARQUET", text(place), replaced)
         fields, skipped = self._describe(origin(), problem)
         fields = tuple(map(by_whole_texts, fields))
-        sizes = [exp.Sum(this=column("num_rows")), exp.Count(this=exp.Star())]
-        counted = select(sizes, call("PARQUET_FILE_METADATA", text(place)))
-        [(rows, files)] = self._ask(self.dialect.sql(counted), problem)
-        if files > 1:
-            fields, skipped = leave_out(self._differing(place, files, problem), fields, skipped)
-        coarse = self._find_coarse_moments(place, problem)
-        self._check_moments(origin, [field.name for field in fields if field.name in coarse])
+        [(rows,)] = self._ask(count_rows(place), problem)
+        ask, described = partial(self._ask, problem=problem), self.dialect.sql(select([exp.Star()], origin()))
+        types = partial(list_types, ask, described, place)
+        opened = types()
+        fields, skipped = leave_out({field.name for field in fields} - set(opened), fields, skipped)
+        self._check_moments(origin, find_coarse(self._ask(list_units(place), problem), fields))
         named = self.dialect.sql(call("READ_PARQUET", text(place)))
-        return LocalSource(self, fields, skipped, origin, int(rows), partial(files_version, place), named, fixed=False)
-
-    def _differing(self, place: str, files: int, problem: DataError) -> set[str]:
-        """Columns that files have with other types or not at all.
-
-        DuckDB casts every file to the types of the first, which may merge two persons, or fail at one row.
-        """
-        names = ("file_name", "name", "duckdb_type", "num_children")
-        listed = select([column(name) for name in names], call("PARQUET_SCHEMA", text(place)))
-        ordered = listed.order_by(column("file_name"), column("column_id"), copy=False)
-        return find_differing(self._ask(self.dialect.sql(ordered), problem), files)
+        changed = watch_columns(place, types, state, {field.name: opened.get(field.name) for field in fields})
+        return LocalSource(
+            self, fields, skipped, origin, int(rows), partial(files_version, place), named, fixed=False, changed=changed
+        )
 
     def _csv(self, place: str, separator: str | None, *, multiline: bool) -> LocalSource:
         """Comma-separated text (see `comma_separated`)."""
         problem = DataError("connect.csv_unreadable", place=place, spent="nothing")
-        separator = separator_of(place, separator)
-        names = header(place, separator, problem)
+        separator, state = separator_of(place, separator), files_version(place)
+        places = partial(number_columns, place, separator, problem)
+        names = list(opened := places())[:-1]
         origin = cell_columns(place, separator, names, multiline=multiline)
         fields = tuple(Field(name, Type.TEXT, loose=True) for name in names)
         self._ask(self.dialect.sql(select([exp.Star()], origin()).limit(0)), problem)
-        return LocalSource(self, fields, (), origin, form=partial(files_version, place), takes_utf8=True)
+        changed = watch_columns(place, places, state, opened)
+        form = partial(files_version, place)
+        return LocalSource(self, fields, (), origin, form=form, takes_utf8=True, changed=changed)
 
     def frame(self, frame: object, *, whole: bool = True) -> LocalSource:
         """A pandas, Polars or Arrow table, read in place; `whole` is said as of a `LocalSource`."""
@@ -173,13 +171,6 @@ class DuckDB(Engine):
         source = LocalSource(self, fields, skipped, origin, size, version, form=form, is_empty=look, whole=whole)
         weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
         return source
-
-    def _find_coarse_moments(self, place: str, problem: DataError) -> list[str]:
-        """Columns of Parquet files with moments in milliseconds, or in days and nanoseconds."""
-        names = [column(name) for name in ("name", "type", "logical_type")]
-        rows = self._ask(self.dialect.sql(select(names, call("PARQUET_SCHEMA", text(place)))), problem)
-        coarse = (name for name, kind, unit in rows if kind == "INT96" or "MILLIS=Milli" in f"{unit}")
-        return list(dict.fromkeys(coarse))
 
     def _check_moments(self, origin: Callable[[], Node], moments: Sequence[str]) -> None:
         """Moments in (milli)seconds are counted in microseconds when they are read, and may be too many."""
@@ -269,10 +260,14 @@ class DuckDB(Engine):
 
     def answer(self, question: Question) -> Totals:
         with suppress(OutOfMemory):  # which of its troubles the engine had is nobody's business
-            return self._list_keys(question, self._answer)
+            found = None if have_other_columns(question.relation) else self._list_keys(question, self._answer)
+            if found is not None and not have_other_columns(question.relation):  # which came meanwhile
+                return found
         raise DataError("connect.duckdb_unfinished")
 
     def look(self, question: Question) -> Totals:
+        if have_other_columns(question.relation):
+            raise DataError("connect.columns_changed", spent="nothing")
         return self._list_keys(question, super().look)
 
     def analyze(self, found: list[Query], question: Question) -> None:
@@ -348,8 +343,10 @@ class DuckDB(Engine):
         """By SQL, which spills what does not fit; by slices where it has too little memory to begin."""
         if isinstance(question, NearRanks):
             with suppress(OutOfMemory):
-                self._list_keys(question, partial(self._use_cells, use))
-                return
+                is_told = not have_other_columns(question.relation)
+                is_told = is_told and self._list_keys(question, partial(self._use_cells, use))
+                if is_told and not have_other_columns(question.relation):
+                    return
             raise DataError("connect.duckdb_unfinished")
         size, begun = size_of(question.relation), False
 
@@ -361,7 +358,8 @@ class DuckDB(Engine):
         if can_read_batches() and slices_for(question, size, self._memory) == 1:
             with suppress(OutOfMemory):
                 super().answer_in_batches(question, use_part)
-                return
+                if not have_other_columns(question.relation):
+                    return
             if begun:
                 raise DataError("connect.duckdb_unfinished")
         use(self.answer(question))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import importlib.util
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -27,14 +28,18 @@ __all__ = [
     "by_code_point",
     "by_whole_texts",
     "can_read_batches",
+    "count_rows",
     "count_table",
     "csv_field",
     "decode_bytes",
     "field_of",
+    "find_coarse",
     "find_differing",
     "join_columns",
     "key_array",
     "leave_out",
+    "list_types",
+    "list_units",
     "listed_array",
     "read_arrow",
     "statement_of",
@@ -270,11 +275,49 @@ def _join_limbs(high: Array, low: Array) -> Array:
     return integers([upper * LIMB + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)])
 
 
-def find_differing(rows: Sequence[Any], files: int) -> set[str]:
-    """The columns that some of so many files lack or have with another type; rows of their schemas, file by file."""
+def count_rows(place: str) -> str:
+    """The statement for the number of rows of Parquet files."""
+    return DUCKDB.sql(select([exp.Sum(this=column("num_rows"))], call("PARQUET_FILE_METADATA", text(place))))
+
+
+def list_types(ask: Callable[[str], list[Any]], described: str, place: str) -> dict[str, str]:
+    """The types of the columns of Parquet files, where they agree about them.
+
+    DuckDB casts every file to the types of the first, which may merge two persons, or fail at one row.
+
+    Args:
+        ask: what runs a statement.
+        described: a statement that reads the files.
+        place: a path or glob.
+    """
+    rows, differing = ask(f"DESCRIBE {described}"), set[str]()
+    if len(glob.glob(place, recursive=True)) > 1:  # noqa: PTH207
+        names = ("file_name", "name", "duckdb_type", "num_children")
+        listed = select([column(name) for name in names], call("PARQUET_SCHEMA", text(place)))
+        differing = find_differing(
+            ask(DUCKDB.sql(listed.order_by(column("file_name"), column("column_id"), copy=False)))
+        )
+    return {row[0]: row[1] for row in rows if row[0] not in differing}
+
+
+def list_units(place: str) -> str:
+    """The statement for the columns of Parquet files with their types and the units of their moments."""
+    units = [column(name) for name in ("name", "type", "logical_type")]
+    return DUCKDB.sql(select(units, call("PARQUET_SCHEMA", text(place))))
+
+
+def find_coarse(rows: Sequence[Any], fields: Sequence[Field]) -> list[str]:
+    """Those of these columns that have moments in milliseconds, or in days and nanoseconds, from their units."""
+    coarse = {name for name, kind, unit in rows if kind == "INT96" or "MILLIS=Milli" in f"{unit}"}
+    return [field.name for field in fields if field.name in coarse]
+
+
+def find_differing(rows: Sequence[Any]) -> set[str]:
+    """The columns that some files lack or have with another type; rows of their schemas, file by file."""
     seen: defaultdict[str, list[str]] = defaultdict(list)
+    files = 0
     for _, (_, *columns) in groupby(rows, key=itemgetter(0)):
-        nested = 0
+        nested, files = 0, files + 1
         for _, name, kind, children in columns:
             if not nested:
                 seen[name].append(kind)

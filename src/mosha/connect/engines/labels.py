@@ -89,8 +89,10 @@ class KeyLabels:
         return tuple(key[order] for key in self.columns)
 
     def ambiguous(self, labels: Array, fetch: Fetch, rows: exp.Select) -> bool:
-        """Whether the label of the NULL key is an integer key as well."""
-        if not self.whole or MISSING not in labels:
+        """Whether the label of the NULL key is an integer key as well, or one came after the keys were listed."""
+        if not self.whole:
+            return self.width > 0 and any(label not in self.listed for label in labels.tolist())
+        if MISSING not in labels:
             return False
         least = exp.EQ(this=column("k0"), expression=cast(number(MISSING), Kind.BIGINT))
         counted = select([alias(exp.Count(this=exp.Star()), "n")], subquery(rows.copy(), "rows"), where=least)

@@ -22,6 +22,7 @@ import gzip
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -44,10 +45,13 @@ __all__ = [
     "can_be_read_again",
     "cell_columns",
     "files_version",
+    "have_other_columns",
     "header",
+    "number_columns",
     "separator_of",
     "size_of",
     "tell_unchanged",
+    "watch_columns",
 ]
 
 MOST_HEADER = 2**20
@@ -83,6 +87,11 @@ def header(place: str, separator: str, problem: DataError) -> list[str]:
     if "" in names or len({name.lower() for name in names}) < len(names):
         raise DataError("connect.header_names_columns", place=place, spent="nothing")
     return names
+
+
+def number_columns(place: str, separator: str, problem: DataError) -> dict[str, str]:
+    """Which column each name of the first line is; last "", which is behind them all."""
+    return {name: str(number) for number, name in enumerate([*header(place, separator, problem), ""])}
 
 
 def _read_header(path: str, separator: str) -> list[str]:
@@ -155,7 +164,8 @@ class LocalSource(Source):
     `rows` is its size where that is cheap to know; `version` tells its present state, None where that cannot be told.
     Of a table that is not `whole`, rows may have been left out for what they hold: it is what a plan or a reader gave.
     Where it is not `fixed`, two readings in one statement may differ: columns are worked out anew and may be drawn at
-    random, or another file may have taken the place of this one.
+    random, or another file may have taken the place of this one. `changed` tells whether files have other columns than
+    those that were opened.
     """
 
     origin: Callable[[], Node] = exp.Null
@@ -168,6 +178,7 @@ class LocalSource(Source):
     whole: bool = True
     fixed: bool = True
     takes_utf8: bool = False  # text in lines, of which nobody said how it is encoded
+    changed: Callable[[], bool] | None = None
 
     @property
     def keeps_every_row(self) -> bool:
@@ -219,9 +230,48 @@ def files_version(place: str) -> str:
     return repr([(path, state.st_mtime_ns, state.st_size, state.st_ino) for path, state in states])
 
 
+NO_FILES = repr([])
+
+
 def tell_unchanged(place: str, state: str) -> str | None:
     """The state of a file while it is still that; None from then on."""
     return state if files_version(place) == state else None
+
+
+def watch_columns(
+    place: str, read: Callable[[], Mapping[str, str]], state: str, opened: Mapping[str, str | None]
+) -> Callable[[], bool]:
+    """What tells whether files have other columns than they had in this `state`.
+
+    A statement knows the columns as they were when the table was opened: of another file it would take one person's
+    number for another's, or fail at one row. Of files that are gone the engine tells.
+
+    Args:
+        place: a path or glob.
+        read: the columns, each with its type or its place.
+        state: of the files, before they were opened.
+        opened: the columns as they were then, of which the same is asked.
+    """
+    seen = [state]
+
+    def have_changed() -> bool:
+        present = files_version(place)
+        if present in {seen[0], NO_FILES}:
+            return False
+        found: Mapping[str, str] = {}
+        with suppress(DataError):  # they differ among themselves
+            found = read()
+        if any(found.get(name) != opened.get(name) for name in opened):
+            return True
+        seen[0] = present
+        return False
+
+    return have_changed
+
+
+def have_other_columns(relation: Relation) -> bool:
+    """Whether files have other columns than when their table was opened."""
+    return any(s.changed() for s in relation.sources if isinstance(s, LocalSource) and s.changed is not None)
 
 
 def size_of(relation: Relation) -> int | None:

@@ -13,7 +13,16 @@ from numba import njit
 from mosha.connect.kernels.column_kernels import Array, Whole, missing_in
 from mosha.connect.kernels.kernel import KNOWN
 
-__all__ = ["add_totals", "count_places", "follow_known", "follow_rows", "has_met_again", "places_in", "put_ranks"]
+__all__ = [
+    "add_totals",
+    "count_places",
+    "follow_known",
+    "follow_rows",
+    "follow_totals",
+    "has_met_again",
+    "places_in",
+    "put_ranks",
+]
 
 
 @njit(cache=True)
@@ -43,6 +52,19 @@ def add_totals(places: Array, values: Array, code: Whole, totals: Array) -> None
         value = np.int64(values[i, column])
         if value != missing:
             totals[places[i]] += np.int64(1) if known else abs(value)
+
+
+@njit(cache=True)
+def follow_totals(places: Array, values: Array, code: Whole, totals: Array, again: Array) -> None:
+    """Add |v| of each row to what its place had again, which stays above its total once it has passed it.
+
+    Totals are below 2**59, values below 2**62: no sum wraps around to the total that was counted before.
+    """
+    missing = missing_in(values)
+    for i in range(len(places)):
+        value, place = np.int64(values[i, code]), places[i]
+        if value != missing and again[place] <= totals[place]:
+            again[place] += abs(value)
 
 
 @njit(cache=True)

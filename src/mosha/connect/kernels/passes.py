@@ -27,6 +27,9 @@ from mosha.connect.plan.source import Array, Totals
 
 __all__ = ["Passes", "leaders_of", "suits_passes"]
 
+MOST_ROWS = 2**31 - 1
+"""Counts of people have 32 bits: a reading that has more rows, of a table that has grown, is none."""
+
 Batch = Mapping[str, Array]
 Rows = tuple[Array, Array, Array]
 Readings = Callable[[], Iterator[Batch]]
@@ -79,7 +82,7 @@ class Passes:
             rows = self._count(people, groups, leaders)
         except TooManyPeople:
             return None
-        if not rows or self.is_ambiguous(groups.labels):
+        if not 0 < rows <= MOST_ROWS or self.is_ambiguous(groups.labels):
             return None
         if isinstance(self.question, Norms):
             return self._count_norms(people, leaders)
@@ -123,10 +126,13 @@ class Passes:
             weighed = (leader.totals, *weigh_totals(leader.totals, limit, bound.fraction))
             work.append((leader, np.array([codes[each] for each in led], np.int64), weighed, limit, part, led))
         people.forget()
+        present = np.full(groups.size, self.labels is not None)  # those that are asked for are there without rows, too
         for found in self._follow(people, groups):
             if found is None:
                 return None
             places, codes_of_groups, lines = found
+            if self.labels is None:
+                present[codes_of_groups] = True
             for leader, led_codes, weighed, limit, part, _ in work:
                 ranks = leader.follow(places, lines)
                 add_row_norms((ranks, codes_of_groups, lines), led_codes, weighed, (limit, bound.fraction), part)
@@ -134,13 +140,16 @@ class Passes:
             return None
         for *_, part, led in work:
             sums[[names.index(name) for name in led]] = part
-        everyone = np.ones(groups.size, np.bool_)  # groups without rows are there because they are asked for
-        return total_groups(question, lambda at: self.keys(groups.labels[at]), sums.T, everyone)
+        return total_groups(question, lambda at: self.keys(groups.labels[at]), sums.T, present)
 
     def _follow(self, people: People | None, groups: Labels) -> Iterator[tuple[Array, Array, Array] | None]:
         """A later reading: places of people, codes of groups and values; None where one was not there before."""
-        values = _Values(self.wish)
+        values, rows = _Values(self.wish), 0
         for batch in self.again():
+            rows += len(batch["p"])
+            if rows > MOST_ROWS:
+                yield None
+                return
             codes, inside = groups.find(batch.get("g"), len(batch["p"]))
             if codes is None:
                 yield None

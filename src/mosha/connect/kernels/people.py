@@ -91,10 +91,10 @@ class Leader:
 
     def follow(self, places: Array, lines: Array) -> Array:
         """The ranks of rows, which are entered as met again."""
-        from mosha.connect.kernels.pass_kernels import add_totals, follow_known, follow_rows  # noqa: PLC0415
+        from mosha.connect.kernels.pass_kernels import follow_known, follow_rows, follow_totals  # noqa: PLC0415
 
         if self.book is None:
-            add_totals(places, lines, self.code, self.again)
+            follow_totals(places, lines, self.code, self.totals, self.again)
             return places
         ranks = np.empty(len(places), np.int32)
         if self.code == COUNT:

@@ -119,6 +119,8 @@ class Worker:
         except SourceUnavailable:
             return {"outcome": "unreached", "paid": self._is_paid(account, job)}
         except MoshaError as error:
+            if error.code == "connect.columns_changed":
+                self._tables.clear()  # which are opened again for the next question
             if self._is_paid(account, job) or isinstance(error, RunError) or getattr(error, "paid", False):
                 return FAILED
             return {"outcome": "refused", "error": error.to_dict(), "kind": type(error).__name__}

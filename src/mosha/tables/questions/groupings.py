@@ -4,19 +4,44 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mosha.connect.language.value import Rows
 from mosha.core.budget import Budget
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import InvalidParameter, Refused
 from mosha.tables.mechanisms.grouping_noise import Grouping, GroupingNoise
 from mosha.tables.parts.part import Frame, Part, noise_multiplier
 from mosha.tables.parts.sums import Sums, is_shared
 
-__all__ = ["MOST_SUMMED", "choose_noise", "is_planned", "show_grouping"]
+__all__ = ["MOST_SETS", "MOST_SUMMED", "MOST_WORK", "check_sets", "choose_noise", "is_planned", "show_grouping"]
+
+MOST_SETS = 64
 
 MOST_SUMMED = 1 << 16
 """More groups are not rebuilt from residuals."""
+
+MOST_WORK = 1 << 20
+"""Of residuals times groups: about half a second of work, before payment and after it."""
+
+
+def check_sets(sets: Sequence[Sequence[str]], keys: Sequence[str], *, of_some: bool) -> None:
+    """Refuse groupings that name no key or one twice, that are many, or that are of some groups alone.
+
+    Args:
+        sets: the keys that each grouping keeps.
+        keys: those of the question.
+        of_some: whether only the largest groups are shown: what noise is planned for is all of them.
+    """
+    if len(sets) > MOST_SETS:
+        raise Refused("tables.sql_too_many_sets", most=MOST_SETS, spent="nothing")
+    for kept in sets:
+        if unknown := [name for name in kept if name not in keys]:
+            raise InvalidParameter("tables.sets_of_keys", name=unknown[0], spent="nothing")
+        if len(set(kept)) < len(kept):
+            raise InvalidParameter("tables.sets_repeat_a_key", parameter="sets", spent="nothing")
+    if sets and of_some:
+        raise InvalidParameter("tables.sets_of_top", parameter="sets", spent="nothing")
 
 
 def choose_noise(frame: Frame, sums: Sums, budget: Budget) -> Sums:
@@ -33,7 +58,9 @@ def choose_noise(frame: Frame, sums: Sums, budget: Budget) -> Sums:
     """
     sizes = _list_sizes(frame)
     plain = all(isinstance(value, Rows) for value in sums.values.values()) and not sums.fixed
-    if not sizes or not plain or not budget.allows_gaussian or sums.choice is not None or sums.ranges is not None:
+    if not sizes or _count_work(sizes, frame.sets) > MOST_WORK:
+        return sums
+    if not plain or not budget.allows_gaussian or sums.choice is not None or sums.ranges is not None:
         return sums
     multiplier = noise_multiplier(budget, 1.0, gaussian=1.0)
     shared = is_shared(frame, sums.aggregates, sums.values, sums.limits)
@@ -57,6 +84,12 @@ def _list_sizes(frame: Frame) -> tuple[int, ...]:
     if math.prod(sizes) != len(frame.only) or tuple(itertools.product(*values)) != tuple(map(tuple, frame.only)):
         return ()
     return sizes
+
+
+def _count_work(sizes: Sequence[int], sets: Sequence[Grouping]) -> int:
+    """At most how many residuals there are, times the groups that each of them is found from."""
+    residuals = sum(1 << sum(sizes[key] > 1 for key in kept) for kept in dict.fromkeys(sets))
+    return residuals * math.prod(sizes)
 
 
 def is_planned(part: Part) -> bool:

@@ -162,6 +162,7 @@ class ReleasePlan:
     def notes(self, value: Released) -> list[str]:
         """What a reader of the answer should know."""
         notes = [note for part, noisy in zip(self.parts, value["parts"], strict=False) for note in part.notes(noisy)]
+        notes += [make_note("tables.note_listed_groups")] if self.frame.sets else []
         notes += [make_note("tables.note_groupings")] if self.is_for_groupings else []
         return notes + ([self.selection.note()] if self.selection else [])
 

@@ -34,6 +34,7 @@ from mosha.tables.answer import Answer
 from mosha.tables.functions.constants import fold_numbers, read_texts
 from mosha.tables.parts.additive import Count, Sum
 from mosha.tables.question import Question
+from mosha.tables.questions.groupings import MOST_SETS
 from mosha.tables.sql.aggregate import is_aggregate
 from mosha.tables.sql.output import find_position
 from mosha.tables.sql.scalar import Refused, constant, name_of, scalar
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from mosha.tables.questions.release_plan import Released, ReleasePlan
 
 __all__ = [
-    "MOST_SETS",
     "add_up",
     "check_columns",
     "check_grouped",
@@ -175,7 +175,6 @@ def _is_constant(node: exp.Expression) -> bool:
     return isinstance(said, exp.Literal | exp.Boolean) or fold_numbers(node) is not None
 
 
-MOST_SETS = 64
 Sets = tuple[frozenset[str], ...]
 
 
