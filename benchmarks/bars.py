@@ -131,7 +131,9 @@ def aggregates() -> list[Row]:
     for name, (aggregate, truth) in asked.items():
         answer = table.aggregate(value=aggregate).release(epsilon=EPSILON).exact
         off, bars = np.abs(np.array(answer["value"]) - truth), np.array(answer.error(0.95)["value"])
-        found.append(judge(f"{name}, log-normal values", off, bars, at_least=name.startswith(("median", "quan"))))
+        found.append(
+            judge(f"{name}, log-normal values", off, bars, at_least=name.startswith(("median", "quan", "corr")))
+        )
     replaced = mosha.Row(neighbors=mosha.Neighbors.REPLACE_ONE)
     each = mosha.protect(pa.table(columns), unit=replaced, account=open_account(replaced)).group_by(
         "g", keys=range(GROUPS)
@@ -139,6 +141,31 @@ def aggregates() -> list[Row]:
     answer = each.aggregate(value=ask.mean("x", between=wide)).release(epsilon=EPSILON).exact
     off = np.abs(np.array(answer["value"]) - x.mean(axis=1))
     found.append(judge("mean, a row is replaced", off, np.array(answer.error(0.95)["value"])))
+    return found
+
+
+def correlations() -> list[Row]:
+    """Correlations of log-normal values, where the noise is as large as the answer and where it is small."""
+    generator, unit, wide, found = np.random.default_rng(), mosha.Row(), [(0, 50), (0, 50)], []
+    for rows in (200, 400, 600, 1200, 3000):
+        shape = (GROUPS // 4, rows)
+        x = np.clip(generator.lognormal(1.0, 1.2, shape), 0, 50)
+        for kind, y in (
+            ("0.87", np.clip(x * generator.lognormal(0, 0.5, shape), 0, 50)),
+            ("0", np.clip(generator.lognormal(1.0, 1.2, shape), 0, 50)),
+            ("0.999", np.clip(x + generator.normal(0, 0.3, shape), 0, 50)),
+        ):
+            truth = np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(x, y, strict=True)])
+            columns = {"g": np.repeat(np.arange(len(x)), rows), "x": x.ravel(), "y": y.ravel()}
+            table = mosha.protect(pa.table(columns), unit=unit, account=open_account(unit))
+            asked = table.group_by("g", keys=range(len(x))).correlation(["x", "y"], between=wide)
+            for name, answer in (
+                ("box", asked.release(epsilon=EPSILON).exact),
+                ("Gaussian", asked.release(rho=0.3).exact),
+            ):
+                off, bars = np.abs(np.array(answer["correlation"]) - truth), answer.error(0.95)["correlation"]
+                what = f"correlation near {kind}, {rows} rows, {name} noise"
+                found.append(judge(what, off, np.array(bars), at_least=True))
     return found
 
 
@@ -234,6 +261,7 @@ PIECES: Final = {
     "bounds": bounds,
     "limits": limits,
     "aggregates": aggregates,
+    "correlations": correlations,
     "groups": groups,
     "streams": streams,
     "means": means,

@@ -27,7 +27,7 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_gaussian, discrete_laplace
 from mosha.noise.parameters import enlarge_scale
 
-__all__ = ["REACH", "BoxNoise", "GaussianNoise", "JointNoise"]
+__all__ = ["REACH", "BoxNoise", "GaussianNoise", "JointNoise", "imitate"]
 
 FINE = 1 << 10
 REACH = 1 << 26
@@ -217,6 +217,24 @@ class BoxNoise:
         each = np.array([_box_width(self.channels, shape, confidence) for shape in shapes])
         widths = each[which] * np.ascontiguousarray(flat.T).max(axis=0)
         return (widths * slack / self.epsilon).reshape(stacked.shape[:-1])
+
+
+def imitate(noise: JointNoise, draws: int, channels: int) -> NDArray[np.float64]:
+    """So many draws of the law of the noise on some channels of reach 1: the same ones every time, and nobody's noise.
+
+    >>> imitate(BoxNoise(1.0, 1, 1), 3, 1).shape
+    (3, 1)
+    """
+    generator, size = np.random.default_rng(draws), (draws, channels)
+    if noise.kind == "gaussian":
+        found = generator.normal(0, 1, size)
+    elif noise.kind == "laplace":
+        found = generator.laplace(0, math.sqrt(1 / 2), size)
+    else:
+        d = noise.channels
+        radius = generator.gamma(d + 1, math.sqrt(3 / ((d + 1) * (d + 2))), (draws, 1))
+        found = radius * generator.uniform(-1, 1, size)
+    return np.asarray(found * noise.deviation(1.0), np.float64)
 
 
 def _laplace_widths(scales: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:

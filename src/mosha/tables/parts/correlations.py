@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mosha.connect.language.value import Value
 from mosha.tables.intervals import Interval, cut, lower_end, minus, raise_end, size, square, times
+from mosha.tables.mechanisms.joint_noise import imitate
 from mosha.tables.parts.additive import Additive, Channels, Column
 from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.spreads import PRODUCT, Covariance
@@ -22,6 +23,9 @@ MEAN, RATIO = 0.02, 0.15
 
 CELLS = 12
 """Into so many cells the interval of the ratio is cut."""
+
+DRAWS, AT_ONCE = 4001, 128
+"""How often other noise is imagined, and for how many groups together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +65,37 @@ class Correlation(Additive):
         return np.clip(np.divide(both, scale, out=np.zeros_like(both), where=scale > 0), -1.0, 1.0)
 
     def error(self, channels: Channels, confidence: float) -> Column:
-        """One sum of noise moves the answer, for every ratio of deviations that another leaves: `correlations.md`."""
+        """The lesser of two, which `correlations.md` has: what one sum of noise leaves, and what draws of noise say."""
         seen = self._standard(channels, confidence)
         low, high = self._interval(channels, seen, confidence)
         rounding = sum(0.75 / deviation + PRODUCT / deviation**2 for deviation in seen.deviations)
         low, high = np.maximum(-1.0, low - rounding), np.minimum(1.0, high + rounding)
         point = self.answer(channels)
-        return np.asarray(np.maximum(high - point, point - low), np.float64)
+        proved = np.maximum(high - point, point - low)
+        return np.asarray(
+            np.minimum(proved, self._find_by_draws(channels, seen, point, confidence) + rounding), np.float64
+        )
+
+    def _find_by_draws(self, channels: Channels, seen: _Standard, point: Column, confidence: float) -> Column:
+        """How far the answer strays from what it would be with other noise taken off: by draws, `correlations.md`."""
+        counted, first, second, product = self.parts[0].names
+        squares = self.parts[1].names[3], self.parts[2].names[3]
+        names = list(dict.fromkeys([counted, first, second, product, *squares]))
+        noise = dict(zip(names, imitate(channels.noise, DRAWS, len(names)).T, strict=True))
+        found = np.empty_like(point)
+        for start in range(0, len(point), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            drawn = {
+                name: channels.values[name][some, None] - channels.reach[name] * noise[name][None, :] for name in names
+            }
+            rows = np.maximum(drawn[counted], 1.0)
+            m, k = drawn[first] / rows, drawn[second] / rows
+            u, v = (drawn[name] * PRODUCT / rows - mean**2 for name, mean in zip(squares, (m, k), strict=True))
+            possible = (drawn[counted] >= 1.0) & (u > 0) & (v > 0) & seen.usable[some, None]
+            related = (drawn[product] * PRODUCT / rows - m * k) / np.sqrt(np.where(possible, u * v, 1.0))
+            away = np.where(possible, np.abs(related - point[some, None]), np.inf)
+            found[some] = np.quantile(away, confidence, axis=1, method="higher")
+        return found
 
     def _standard(self, channels: Channels, confidence: float) -> _Standard:
         both, first, second = self.parts
