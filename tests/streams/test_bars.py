@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 import mosha
 from mosha import streams
+from mosha.core.errors import InvalidParameter
 from mosha.streams import Decayed, Sliding
 from mosha.streams.noise.blt import design
 from mosha.streams.noise.laplace_sums import find_decayed_width, find_width, miss_probability
@@ -115,6 +116,8 @@ def test_bars_of_means_hold_as_often_as_they_say(release: Any, price: Any) -> No
             for batch in rows:
                 answer = run.step(batch)
         held += abs(answer.value - truth) <= answer.error(0.95) * factors
+    with pytest.raises(InvalidParameter, match="forecast"):
+        stream.error_at(1)
     assert held[0] < binom.ppf(1e-10, runs, 0.94) <= held[1]
     assert binom.isf(1e-10, runs, 0.98) >= held[1]
     assert held[2] > binom.isf(1e-10, runs, 0.8)

@@ -76,6 +76,8 @@ class Stream(Measurement):
 
     def error_at(self, step: int, confidence: float = 0.95) -> float:
         """Half the width of the error bar at `step` and `confidence`; `forecast` gives the widest one."""
+        if self.error is None:  # that of a mean is known with the answer
+            raise InvalidParameter("core.no_forecast", measurement=self.name)
         return self.plan.width_at(confidence, step)
 
     def find_error(self, state: StreamState) -> Callable[[float, Any], Any] | None:

@@ -7,6 +7,7 @@ need one count, and the sum is made of those two), and all channels share one we
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
@@ -54,6 +55,19 @@ class Channels:
         """How far sum of coefficient * channel strays, with this confidence."""
         parts = [np.asarray(coefficient) * self.reach[name] for name, coefficient in terms.items()]
         return np.asarray(self.noise.width(parts, confidence), np.float64)
+
+    def count_width(self, name: str, confidence: float) -> Column:
+        """The error bar of a channel that counts something.
+
+        One channel has discrete Laplace noise on whole numbers: P(|X| > w) = 2 q**(w + 1) / (1 + q) for whole w, and
+        what lies between two of them covers no more than the lower one.
+        """
+        width = self.same_width({name: 1.0}, confidence)
+        if self.noise.kind != "laplace" or self.noise.channels != 1 or not self.reach[name]:
+            return width
+        scale = self.noise.deviation(self.reach[name]) / math.sqrt(2)
+        least = scale * (math.log(2 / (1 - confidence)) - math.log1p(math.exp(-1 / scale)))
+        return np.maximum(width, math.ceil(least * (1 + 2.0**-40)) - 1)
 
     def of_groups(self, places: NDArray[np.intp]) -> Channels:
         """Those of some groups alone."""
@@ -139,7 +153,7 @@ class Count(Additive):
         return channels.values[self._channel]
 
     def error(self, channels: Channels, confidence: float) -> Column:
-        return channels.same_width({self._channel: 1.0}, confidence)
+        return channels.count_width(self._channel, confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +167,7 @@ class CountPersons(Additive):
         return channels.values["persons"]
 
     def error(self, channels: Channels, confidence: float) -> Column:
-        return channels.same_width({"persons": 1.0}, confidence)
+        return channels.count_width("persons", confidence)
 
 
 @dataclass(frozen=True, eq=False)
