@@ -137,6 +137,15 @@ class World:
                 "GROUP BY up) AS t WHERE k IS DISTINCT FROM 4 GROUP BY k"
             ),
         ]
+        choices += [
+            f"SELECT p.other, COUNT(a.k) AS n FROM pub p LEFT JOIN {name} a ON a.letter = p.letter GROUP BY p.other",
+            (
+                f"SELECT COUNT(*) AS n, COUNT(b.id) AS m FROM person a LEFT JOIN (SELECT up AS id, x FROM {name}) b "
+                f"USING (id) WHERE b.id IS {g.choice(['', 'NOT '])}NULL OR b.x > a.x"
+            ),
+            f"SELECT WIDTH_BUCKET(x, 0, 6, 3) AS w, COUNT(*) AS n FROM {name} GROUP BY w",
+            f"SELECT COUNT(*) AS n, SUM(x - 1) AS s FROM {name} WHERE x - 1 BETWEEN 0 AND 4",
+        ]
         if parent is not None:
             choices.append(
                 f"SELECT b.letter, COUNT(*) AS n FROM {parent} b, {name} a WHERE a.up = b.k GROUP BY b.letter"

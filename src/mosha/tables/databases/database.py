@@ -121,6 +121,7 @@ def protect_database(
     paths = find_paths(said)
     accounts = _choose_accounts(account, said)
     opened = {name: _open_declared(place, name, said, engine) for name in said.tables}
+    _check_types(paths, opened, said)
     relations: dict[str, Relation] = {}
     for name, path in paths.items():
         relations[name] = _reach_person(path, opened[name], relations, said.tables[name])
@@ -136,6 +137,18 @@ def protect_database(
         unit = said.persons[table.rows_of].unit
         tables[name] = Table(relations[name], unit, accounts.get(table.rows_of), table.columns, links)
     return Database(tables)
+
+
+def _check_types(paths: Mapping[str, Path], opened: Mapping[str, Source], said: DatabaseDeclaration) -> None:
+    """Refuse a key to the person that has another type: it holds something else, and would name nobody."""
+    for name, path in paths.items():
+        person = said.persons[str(said.tables[name].rows_of)]
+        if path.column is None or name == person.table or person.table not in opened:
+            continue
+        kinds = [opened[name].schema[path.column], opened[person.table].schema[person.column]]
+        if kinds[0] is not kinds[1]:
+            said_kinds = [str(kind) for kind in kinds]
+            raise DataError("connect.owner_key_type", left=path.column, right=person.column, kinds=said_kinds)
 
 
 def _choose_accounts(account: Any, said: DatabaseDeclaration) -> dict[str, Account]:

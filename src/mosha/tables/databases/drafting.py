@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mosha.connect.engines.catalogue import TableKeys, read_catalogue
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.tables.databases.database import list_files, open_table
 
@@ -47,6 +48,7 @@ def draft_database(place: str, *, person: str) -> str:
         f"  {_quote(kind)}: {{key: {_quote(person)}}}  # add at_most: how many rows one person counts for",
         "tables:",
     ]
+    loose = False
     for name, keys in catalogue.items():
         lines.append(f"  {_quote(name)}:")
         whose = kind if name in reached else "?"
@@ -61,7 +63,10 @@ def draft_database(place: str, *, person: str) -> str:
                 refers = f"{target}.{', '.join(key)}"
                 lines.append(f"      {_quote(', '.join(columns))}: {_quote(refers)}")
         lines.append("    columns:")
-        lines += [f"      {_quote(c)}: {{type: {t}}}" for c, t in open_table(place, name).schema.items()]
+        schema = open_table(place, name).schema
+        loose = loose or bool(schema.loose)
+        lines += [f"      {_quote(c)}: {'{}' if c in schema.loose else f'{{type: {t}}}'}" for c, t in schema.items()]
+    lines[1:1] = [f"# {say('tables.draft_type')}"] if loose else []
     return "\n".join(lines) + "\n"
 
 

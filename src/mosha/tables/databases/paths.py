@@ -30,6 +30,12 @@ def find_paths(said: DatabaseDeclaration) -> dict[str, Path]:
     >>> find_paths(read_database_declaration(shop))["orders"].text
     'orders.client_id'
     """
+    for kind, person in said.persons.items():
+        named = [key.table for table in said.tables.values() for key in table.foreign_keys]
+        if person.table not in {*said.tables, *named}:
+            raise InvalidParameter(
+                "tables.database_person_table", person=kind, key=f"{person.table}.{person.column}", spent="nothing"
+            )
     for name, table in said.tables.items():
         _check_table(name, table, said)
     found: dict[str, Path] = {}

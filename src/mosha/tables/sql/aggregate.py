@@ -196,6 +196,7 @@ class Context:
     """What translation needs to know: columns and their types, those of the person, declared ranges, bars of quantiles.
 
     `given` is the condition of FILTER (WHERE ...): rows for which it is not true count as if the value were missing.
+    `said` has the ranges of computed values that a condition says, by how the plan writes the value.
     """
 
     scope: Scope
@@ -203,6 +204,7 @@ class Context:
     ranges: Mapping[str, Range] = field(default_factory=dict)
     bars: QuantileBars = "values"
     given: Expression | None = None
+    said: Mapping[str, Range] = field(default_factory=dict)
 
     def find_bounds(self, node: exp.Expression, what: str) -> tuple[Expression, Range]:
         """A number and its range: CLAMP(x, low, high), a declared column, or what follows from these and constants."""
@@ -220,6 +222,8 @@ class Context:
     def _find_known(self, node: exp.Expression) -> Range | None:
         if isinstance(node, exp.Column) and (declared := self.ranges.get(self.scope(node))) is not None:
             return declared
+        if self.said and (said := self.said.get(repr(scalar(node, self.scope)))) is not None:
+            return said
         return (0, 1) if type_of(scalar(node, self.scope), self.scope.schema) is Type.BOOLEAN else None
 
     def _number(self, node: exp.Expression, *, kept: bool) -> Expression:

@@ -1,16 +1,19 @@
 """Numbers about all people inside a query, such as (SELECT AVG(x) FROM t): asked and paid before the rest of it.
 
+Numbers about public tables that stand beside results are found first, too: exactly and for nothing.
+
 Guarantee:
-    Each number is a release of its own. The query is then asked with the noisy number in its place, which is public
-    by then, and pays for itself: an account admits questions that are chosen by earlier answers (`rules.md`).
+    Each number about people is a release of its own. The query is then asked with the noisy number in its place, which
+    is public by then, and pays for itself: an account admits questions that are chosen by earlier answers (`rules.md`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from numbers import Real
 from typing import Any
 
@@ -24,6 +27,7 @@ from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.questions.look import look
 from mosha.tables.sql.aggregate import is_aggregate
+from mosha.tables.sql.public_rows import PublicStatement
 from mosha.tables.sql.query import Statement
 from mosha.tables.sql.scalar import Refused, name_of
 from mosha.tables.sql.tables_in import make_reader
@@ -44,7 +48,10 @@ Prices = Mapping[str, float | None]
 
 
 def find_values(select: exp.Select, tables: Mapping[str, object]) -> list[exp.Subquery]:
-    """The subqueries of WHERE and of results that are one number about all people, and look at nothing outside."""
+    """The subqueries of WHERE and of results that are one number about all people, and look at nothing outside.
+
+    Of public tables those that stand beside results; elsewhere they are joined.
+    """
     reader = make_reader(tables)
     found = []
     for node in select.find_all(exp.Subquery):
@@ -60,9 +67,20 @@ def find_values(select: exp.Select, tables: Mapping[str, object]) -> list[exp.Su
             continue
         inside = reader.tables(inner)
         closed = all(any(table.find(column) for table in inside) for column in inner.find_all(exp.Column))
-        if closed and any(table.base is not None for table in inside):
+        beside = node.find_ancestor(exp.Where) is None and not _is_summed(node) and not _is_grouped(node, select)
+        if closed and (beside or any(table.base is not None for table in inside)):
             found.append(node)
     return found
+
+
+def _is_grouped(node: exp.Expr, select: exp.Select) -> bool:
+    """Whether a node stands in a key, or in an item that GROUP BY names."""
+    group = select.args.get("group")
+    item = next(part for part in (node, *_list_parents(node)) if part.parent is select)
+    listed = item.arg_key == "expressions"
+    named = {item.alias_or_name.lower(), str(1 + (item.index or 0))} - {""} if listed else set()
+    keys = [] if group is None else group.expressions
+    return item is group or any(key.name.lower() in named for key in keys)
 
 
 def _is_number(node: exp.Subquery) -> bool:
@@ -81,39 +99,53 @@ class AskedFirst:
         read: the query with these numbers (None: nothing) in their places.
     """
 
-    values: tuple[tuple[str, Statement], ...]
+    values: tuple[tuple[str, Statement | PublicStatement], ...]
     read: Callable[[Sequence[float | None]], Statement]
     explained: bool = False
 
     def answer(self, prices: Prices, **options: Any) -> Answer:
         """Pay for every number and then for the query, each with the same share of the price."""
-        if options.pop("within", None) is not None:
+        paid = self._count_paid()
+        if paid and options.get("within") is not None:
             raise Refused("tables.sql_within_of_several", spent="nothing")
+        options = {name: option for name, option in options.items() if name != "within" or not paid}
         key = options.pop("key", None)
-        share = split_prices(prices, len(self.values) + 1)
-        rehearsed = self.read([1.0] * len(self.values)).question
-        check_room(rehearsed, prices)
-        plan = rehearsed.plan_release(Budget(**share))
-        look(plan.frame, plan.selection, plan.parts)  # what cannot be asked last is told before the first is paid
+        share = split_prices(prices, paid + 1)
+        if paid:
+            rehearsed = self.read([1.0] * len(self.values)).question
+            check_room(rehearsed, prices)
+            plan = rehearsed.plan_release(Budget(**share))
+            look(plan.frame, plan.selection, plan.parts)  # what cannot be asked last is told before the first is paid
         found: list[Answer] = []
         for place, (_, asked) in enumerate(self.values):
             named = None if key is None else f"{key} (number {place + 1})"
-            found.append(asked.answer(asked.question.release(**share, **options, key=named)))
+            if isinstance(asked, PublicStatement):
+                found.append(asked.answer(deadline=options.get("deadline")))
+            else:
+                found.append(asked.answer(asked.question.release(**share, **options, key=named)))
         last = self.read([_read_number(answer) for answer in found])
         last = replace(last, numbers={f"{ASKED}{place + 1}": answer for place, answer in enumerate(found)})
         answer = last.answer(last.question.release(**share, **options, key=key))
-        notes = [_write_note(text, answer) for (text, _), answer in zip(self.values, found, strict=True)]
-        return replace(answer, notes=(*notes, *answer.notes), receipt=add_receipts([*found, answer]))
+        bought = [(text, each) for (text, _), each in zip(self.values, found, strict=True) if not each.public]
+        notes = [_write_note(text, each) for text, each in bought]
+        return replace(answer, notes=(*notes, *answer.notes), receipt=add_receipts([*(a for _, a in bought), answer]))
+
+    def _count_paid(self) -> int:
+        """How many of the numbers are about people."""
+        return sum(isinstance(asked, Statement) for _, asked in self.values)
 
     def list_questions(self) -> list[Question]:
-        """What is asked first, and then the query, with a number in the place of each."""
-        return [asked.question for _, asked in self.values] + [self.read([1.0] * len(self.values)).question]
+        """What is asked first and paid, and then the query, with a number in the place of each."""
+        first = [asked.question for _, asked in self.values if isinstance(asked, Statement)]
+        return [*first, self.read([1.0] * len(self.values)).question]
 
     def explain(self, prices: Prices, *, statements: bool = False) -> str:
         """What is asked first and what then, each with its share of the price."""
-        share = split_prices(prices, len(self.values) + 1)
+        share = split_prices(prices, self._count_paid() + 1)
         told = [question.explain(**share, statements=statements) for question in self.list_questions()]
-        listed = [text for text, _ in self.values]
+        listed = [text for text, asked in self.values if isinstance(asked, Statement)]
+        if not listed:
+            return told[0]
         head = say("tables.explained_first", numbers=listed, parts=len(told))
         return "\n\n".join([f"-- {head}" if statements else head, *told])
 
@@ -210,9 +242,12 @@ def _list_texts(nodes: Sequence[exp.Subquery]) -> list[str]:
 
 def _is_summed(node: exp.Expr) -> bool:
     """Whether a node stands in an aggregate, where it is a number for every row."""
-    above = node.parent
-    while above is not None and not isinstance(above, exp.Select):
-        if is_aggregate(above) and not isinstance(above.parent, exp.Window):
-            return True
-        above = above.parent
-    return False
+    above = takewhile(lambda part: not isinstance(part, exp.Select), _list_parents(node))
+    return any(is_aggregate(part) and not isinstance(part.parent, exp.Window) for part in above)
+
+
+def _list_parents(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What a node stands in, the nearest first."""
+    while (above := node.parent) is not None:
+        yield above
+        node = above

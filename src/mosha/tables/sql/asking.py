@@ -24,6 +24,7 @@ from mosha.tables.sql.public_rows import PublicStatement, read_public_statement
 from mosha.tables.sql.query import Statement, add_nearest, read_statement, statement
 from mosha.tables.sql.scalar import name_of
 from mosha.tables.sql.spellings import reading
+from mosha.tables.sql.tables_in import reads_public_alone
 from mosha.tables.sql.unions import United, split_union
 from mosha.tables.table import Table
 
@@ -199,9 +200,14 @@ def _read_union(
 
 def _read_value(
     node: exp.Subquery, tables: Mapping[str, object], ranges: Mapping[str, tuple[float, float]] | None
-) -> tuple[str, Statement]:
+) -> tuple[str, Statement | PublicStatement]:
     """The text of a number about all people, and its question."""
     inside = node.this.copy()
+    if reads_public_alone(inside, tables):
+        free = read_public_statement(inside.sql(dialect="duckdb"), tables)
+        if free is None or not all(free.relation.schema[name].numeric for name in free.columns.values()):
+            raise Refused("tables.sql_different_types", text=name_of(node), spent="nothing")
+        return name_of(node), free
     known = {column.name for column in inside.find_all(exp.Column)}
     own = {name: ends for name, ends in (ranges or {}).items() if name in known}
     asked = read_statement(inside, tables, own)

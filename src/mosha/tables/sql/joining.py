@@ -13,10 +13,14 @@ from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
 from mosha.core.language import phrase
 from mosha.core.options import JoinName
+from mosha.core.unit import Person
+from mosha.tables.functions.missing_values import passes_over
+from mosha.tables.sql.aggregate import is_aggregate
 from mosha.tables.sql.scalar import Refused, list_conditions, name_of, scalar
 from mosha.tables.sql.scope import PERSON, Piece, Scope, check_new
+from mosha.tables.table import Table
 
-__all__ = ["join_full", "join_pieces", "join_scopes"]
+__all__ = ["join_full", "join_pieces", "join_scopes", "match_people"]
 
 
 @dataclass
@@ -61,6 +65,60 @@ def join_pieces(pieces: list[Piece], conditions: list[exp.Expression]) -> tuple[
             assert problem is not None
             raise problem
     return scope, assembly.conditions
+
+
+def match_people(pieces: list[Piece], conditions: list[exp.Expression], select: exp.Select) -> list[Piece]:
+    """Public rows that lead, LEFT JOIN people's rows, as an inner join: where a row without a match changes no result.
+
+    A public row that meets nobody's row has no value in any column of theirs. Aggregates that read these columns alone
+    pass over it; COUNT(*) would not. Its group has a row of its own in the answer where groups are listed.
+
+    Args:
+        pieces: the tables of FROM.
+        conditions: those of WHERE and of inner joins, to which those of the join are added.
+        select: the query, whose items are results.
+    """
+    pieces = [piece.name_scope() for piece in pieces]
+    first = next((place for place, piece in enumerate(pieces) if piece.scope.base is not None), 0)
+    if not pieces[first].outer:
+        return pieces
+    met, absent = {pieces[first].alias}, {pieces[first].alias}
+    for piece in pieces[first - 1 : 0 : -1]:  # public tables on the way to those of people
+        later = [other for other in pieces if other.alias in met]
+        if piece.outer and any(piece.alias in _find_compared(other, pieces) for other in later):
+            met.add(piece.alias)
+    for piece in pieces[first + 1 :]:  # what is compared with a row that is not there is not there either
+        if piece.outer and _find_compared(piece, pieces) & absent:
+            absent.add(piece.alias)
+    late = [part for name in ("having", "qualify", "order") if (part := select.args.get(name)) is not None]
+    found = [part for node in (*select.expressions, *late) for part in node.walk(prune=_is_bare) if _is_bare(part)]
+    if not found or not all(passes_over(part, lambda node: _is_among(node, pieces, absent)) for part in found):
+        return pieces
+    conditions += [part for piece in pieces if piece.alias in met for part in piece.on]
+    return [replace(piece, outer=False) if piece.alias in met else piece for piece in pieces]
+
+
+def _is_bare(node: exp.Expression) -> bool:
+    """Whether a node is an aggregate of rows, and no window over results."""
+    return is_aggregate(node) and not isinstance(node.parent, exp.Window)
+
+
+def _find_aliases(node: exp.Expression, pieces: Sequence[Piece]) -> set[str]:
+    return {piece.alias for piece in pieces if Scope.find(piece.scope, node) is not None}  # type: ignore[arg-type]
+
+
+def _is_among(node: exp.Expression, pieces: Sequence[Piece], aliases: set[str]) -> bool:
+    """Whether a column belongs to one of these tables alone."""
+    found = _find_aliases(node, pieces)
+    return bool(found) and found <= aliases
+
+
+def _find_compared(piece: Piece, pieces: Sequence[Piece]) -> set[str]:
+    """The tables before a table with whose columns its own are compared by = in its join."""
+    before = pieces[: next(place for place, other in enumerate(pieces) if other.alias == piece.alias)]
+    sides = [side for part in piece.on if isinstance(part, exp.EQ) for side in (part.this, part.expression)]
+    columns = [side for side in sides if isinstance(side, exp.Column)] + [exp.column(name) for name in piece.using]
+    return {alias for column in columns for alias in _find_aliases(column, before)}
 
 
 def join_full(left: Piece, right: Piece) -> Piece:
@@ -133,7 +191,8 @@ def _join_piece(scope: Scope, piece: Piece, assembly: _Assembly) -> Scope:
             else Refused("tables.sql_join_compares", text=piece.text)
         )
     how: JoinName = "left" if piece.outer else "inner"
-    joined = join_scopes(scope, other, pairs, how, keep_left=frozenset(piece.using), alias=piece.alias)
+    shared = frozenset(_list_using(scope, piece, assembly))
+    joined = join_scopes(scope, other, pairs, how, keep_left=shared, alias=piece.alias)
     assembly.conditions = [part for part in assembly.conditions if part not in used]
     return joined
 
@@ -181,6 +240,7 @@ def join_scopes(
         pairs = {a: renamed[b] for a, b in pairs.items()}
     table = _join_rows(scope, other, pairs, how)
     shown = {name: plan for name, plan in next(iter(other.names.values())).items() if plan in table.schema}
+    own = {name: shown[name] for name in keep_left if how == "left" and name in shown}
     for name in keep_left:
         shown[name] = scope(exp.column(name))
     inner = how == "inner" and other.base is not None
@@ -191,6 +251,7 @@ def join_scopes(
         declared=scope.declared.beside(other.declared),
         implied={**other.implied, **scope.implied},
         persons=scope.persons | (other.persons if inner else frozenset()),
+        own={**scope.own, alias: own} if own else scope.own,
     )
 
 
@@ -207,7 +268,10 @@ def _check_persons(scope: Scope, other: Scope, pairs: Mapping[str, str]) -> None
         raise Refused("tables.sql_public_first", table=next(iter(scope.names)))
     if scope.relation.person is not None and other.relation.person is not None:
         if not left.unit.protects_same(right.unit):
-            raise WrongUnit("tables.join_other_person")
+            raise WrongUnit(
+                "tables.sql_join_two_kinds", left=next(iter(scope.names)), right=next(iter(other.names)),
+                one=_name_kind(left), other=_name_kind(right), spent="nothing",
+            )  # fmt: skip
         if left.account is not right.account:
             raise InvalidParameter("tables.join_two_accounts", spent="nothing")
         keys = [(a, b) for a, tag in scope.implied.items() for b, found in other.implied.items() if tag == found]
@@ -224,6 +288,10 @@ def _check_persons(scope: Scope, other: Scope, pairs: Mapping[str, str]) -> None
                 "tables.sql_join_path", left=names[0], right=names[1], paths=", ".join(paths), spent="nothing"
             )
     raise Refused("tables.sql_join_person", wanted=phrase("tables.same_person"))
+
+
+def _name_kind(table: Table) -> str:
+    return table.unit.column if isinstance(table.unit, Person) else table.unit.describe()
 
 
 def _write_key(scope: Scope, left: Sequence[str], other: Scope, right: Sequence[str]) -> str | None:

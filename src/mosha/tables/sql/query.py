@@ -292,7 +292,7 @@ def read_statement(
     """
     scope = _read_rows(select, tables)
     check_columns("ranges", ranges, list_columns(scope) | set(scope.table.schema))
-    context = Context(scope, scope.persons, {**scope.table.declared.ranges, **(ranges or {})}, bars)
+    context = Context(scope, scope.persons, {**scope.table.declared.ranges, **(ranges or {})}, bars, said=scope.said)
     by, sets = split_sets(select.args.get("group"))
     if sets:
         divide_means(select)
@@ -375,7 +375,7 @@ def _count_groups(groups: Mapping[str, object], public: object) -> dict[str, Agg
 
 def _read_rows(select: exp.Select, tables: Mapping[str, object]) -> Scope:
     """The rows of people that a query reads; its columns are written in one way afterwards."""
-    scope = read_from(select, tables)
+    scope = read_from(select, tables, results=True)
     if scope.base is None:
         raise Refused("tables.sql_public_alone", spent="nothing")
     late = [part for part in map(select.args.get, ("having", "qualify", "order")) if part is not None]

@@ -34,6 +34,9 @@ class Scope:
         declared: what is known of the columns, by their names in the plan.
         implied: columns that imply the person (`Links`), by their names in the plan.
         persons: columns that hold the person in every row.
+        said: the ranges of computed values that a condition says, by how the plan writes the value.
+        own: columns of USING that an outer table has for itself, missing where it has no row: f.id, where id alone is
+            that of the rows that lead.
     """
 
     relation: Relation
@@ -42,6 +45,16 @@ class Scope:
     declared: Declaration = field(default_factory=Declaration)
     implied: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     persons: frozenset[str] = frozenset()
+    said: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    own: Names = field(default_factory=dict)
+
+    @property
+    def names_behind_aliases(self) -> Names:
+        """The columns of each table, as they are named behind its alias."""
+        return {
+            **self.names,
+            **{alias: {**self.names[alias], **columns} for alias, columns in self.own.items() if alias in self.names},
+        }
 
     @property
     def schema(self) -> Schema:
@@ -57,7 +70,7 @@ class Scope:
     def __call__(self, node: exp.Column) -> str:
         """The name in the plan; unquoted names are found whatever their case."""
         wanted = node.name
-        places = [find_place(node, self.names)] if node.table else list(self.names.values())
+        places = [find_place(node, self.names_behind_aliases)] if node.table else list(self.names.values())
         exact = {columns[wanted] for columns in places if wanted in columns}
         if not exact and not getattr(node.this, "quoted", False):
             folded = wanted.lower()
@@ -87,7 +100,8 @@ class Scope:
 
     def under(self, alias: str) -> Scope:
         """The same rows as one table of that name."""
-        return replace(self, names={alias: dict(pair for part in self.names.values() for pair in part.items())})
+        names = {alias: dict(pair for part in self.names.values() for pair in part.items())}
+        return replace(self, names=names, own={})
 
     def visible(self) -> dict[str, str]:
         """What * stands for: each column once."""
@@ -101,14 +115,17 @@ class Scope:
     def rename(self, taken: Iterable[str], alias: str) -> Scope:
         """The same rows, their columns under names that are not among those taken; what no query names is dropped."""
         used = set(taken)
-        seen = {plan for columns in self.names.values() for plan in columns.values()}
+        seen = {plan for place in (self.names, self.own) for columns in place.values() for plan in columns.values()}
         seen |= {name for names in self.implied for name in names} | set(self.persons)
         seen |= {self.relation.person} if self.relation.person is not None else set()
         new: dict[str, str] = {}
         for name in self.schema:
             if name in seen:
                 new[name] = _find_free(name, alias, used | set(new.values()))
-        names = {place: {c: new[plan] for c, plan in columns.items()} for place, columns in self.names.items()}
+        names, own = (
+            {place: {c: new[plan] for c, plan in columns.items()} for place, columns in known.items()}
+            for known in (self.names, self.own)
+        )
         return replace(
             self,
             relation=Pick(self.relation, {fresh: old for old, fresh in new.items()}),
@@ -116,6 +133,8 @@ class Scope:
             declared=self.declared.rename(new),
             implied={tuple(new[name] for name in key): tag for key, tag in self.implied.items()},
             persons=frozenset(new[name] for name in self.persons),
+            said={},
+            own=own,
         )
 
     def implies(self, columns: Iterable[str]) -> set[str]:

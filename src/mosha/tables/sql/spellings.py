@@ -109,8 +109,8 @@ def _respell_function(node: exp.Expr) -> exp.Expr:
             return _shift(exp.Add if isinstance(node, exp.DateAdd) else exp.Sub, node.this, node.expression)
         case exp.StrToDate():
             return _read_day(node.this, node.args.get("format")) or node
-        case exp.SafeDivide():
-            return exp.Paren(this=exp.Div(this=node.this.copy(), expression=node.expression.copy()))
+        case exp.WidthBucket() | exp.SafeDivide():
+            return _find_bucket(node) if isinstance(node, exp.WidthBucket) else _divide(node)
         case exp.ApproxDistinct() if not node.args.get("accuracy"):
             return exp.Count(this=exp.Distinct(expressions=[node.this.copy()]), big_int=True)
         case exp.ApproxQuantile() if not any(node.args.get(name) for name in ("accuracy", "weight", "error_tolerance")):
@@ -149,6 +149,18 @@ def _shift(kind: type[exp.Binary], day: exp.Expr, interval: exp.Expr) -> exp.Exp
 def _find_quantile(value: exp.Expr, share: exp.Expr) -> exp.Expr:
     """What an approximation approximates."""
     return exp.PercentileCont(this=value.copy(), expression=share.copy())
+
+
+def _divide(node: exp.SafeDivide) -> exp.Expr:
+    return exp.Paren(this=exp.Div(this=node.this.copy(), expression=node.expression.copy()))
+
+
+def _find_bucket(node: exp.WidthBucket) -> exp.Expr:
+    """WIDTH_BUCKET(x, low, high, n): 1 to n for what lies between the ends, 0 below them and n + 1 above."""
+    value, low, high, n = (str(node.args[name]) for name in ("this", "min_value", "max_value", "num_buckets"))
+    inside = f"CAST(FLOOR(({value} - ({low})) * ({n}) / (({high}) - ({low}))) AS BIGINT) + 1"
+    text = f"CASE WHEN {value} < ({low}) THEN 0 WHEN {value} >= ({high}) THEN ({n}) + 1 ELSE {inside} END"
+    return exp.Paren(this=exp.maybe_parse(text))
 
 
 def _read_day(text: exp.Expr, pattern: exp.Expr | None) -> exp.Expr | None:

@@ -173,4 +173,4 @@ def _replace_known(node: exp.Expression, known: Mapping[str, str]) -> exp.Expres
 
 def _with_plan_names(scope: Scope) -> Scope:
     """The scope whose columns are called as the plan calls them."""
-    return replace(scope, names={"": {name: name for name in scope.schema}})
+    return replace(scope, names={"": {name: name for name in scope.schema}}, own={})

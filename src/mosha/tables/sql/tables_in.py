@@ -16,7 +16,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.tables.declaration import Declaration
 from mosha.tables.links import Links, PublicTable
 from mosha.tables.sql.aggregate import Range, find_range, is_aggregate
-from mosha.tables.sql.joining import join_full, join_pieces
+from mosha.tables.sql.joining import join_full, join_pieces, match_people
 from mosha.tables.sql.parsing import check_select, is_union
 from mosha.tables.sql.scalar import Refused, all_of, constant, list_conditions, name_of, scalar
 from mosha.tables.sql.scope import PERSON, Piece, Scope, check_new
@@ -29,8 +29,14 @@ __all__ = ["Scope", "make_reader", "project", "read_from", "reads_public_alone"]
 Given = Mapping[str, Any]
 
 
-def read_from(select: exp.Select, given: Given) -> Scope:
-    """The rows that a SELECT reads, after its joins and its WHERE; subqueries among its items become columns."""
+def read_from(select: exp.Select, given: Given, *, results: bool = False) -> Scope:
+    """The rows that a SELECT reads, after its joins and its WHERE; subqueries among its items become columns.
+
+    Args:
+        select: the query.
+        given: the tables that it may name.
+        results: whether its items are results, and not columns of a subquery.
+    """
     tables = _read_common(select, dict(given))
     start = select.args.get("from_")
     if start is None:
@@ -44,48 +50,54 @@ def read_from(select: exp.Select, given: Given) -> Scope:
         pieces = _add_piece(pieces, join, tables, conditions)
     scope, left = pieces[0].name_scope().scope, conditions
     if len(pieces) > 1:
-        scope, left = join_pieces(pieces, conditions)
+        scope, left = join_pieces(match_people(pieces, conditions, select) if results else pieces, conditions)
     if select.find(exp.Exists, exp.In, exp.Subquery):
         scope, left = attach_subqueries(scope, left, select, make_reader(tables))
     return _keep_rows(scope, left) if left else scope
 
 
 def _keep_rows(scope: Scope, conditions: list[exp.Expression]) -> Scope:
-    """The rows for which all conditions hold; the ranges of their columns are what the conditions leave."""
+    """The rows for which all conditions hold; the ranges of their values are what the conditions leave."""
     kept = scope.where(all_of([scalar(condition, scope) for condition in conditions]))
-    found = _narrow(scope.declared.ranges, conditions, scope.find)
+    ends = [found for condition in conditions for found in _list_ends(condition)]
+    found = _narrow(scope.declared.ranges, [one for one in ends if isinstance(one[0], exp.Column)], scope.find)
     told = {name: ends for name, ends in found.items() if scope.schema[name].numeric}
+    said = _narrow(
+        {}, [one for one in ends if not isinstance(one[0], exp.Column)], lambda node: repr(scalar(node, scope))
+    )
+    kept = replace(kept, said={**scope.said, **said})
     return replace(kept, declared=Declaration(ranges=told).beside(scope.declared)) if told else kept
 
 
 _BELOW, _ABOVE = (exp.LT, exp.LTE), (exp.GT, exp.GTE)
 
 
-def _narrow(ranges: Mapping[str, Range], conditions: Iterable[exp.Expression], find: Any) -> dict[str, Range]:
-    """The ranges of columns among rows for which all conditions hold, such as x BETWEEN 0 AND 30 or x > 3 AND x <= 9.
+def _narrow(
+    ranges: Mapping[str, Range], ends: Iterable[tuple[exp.Expression, float, float]], find: Any
+) -> dict[str, Range]:
+    """The ranges of values among rows for which all conditions hold, such as x BETWEEN 0 AND 30 or x > 3 AND x <= 9.
 
-    A range that is declared is cut to what the conditions leave of it; a column without one needs both ends.
+    A range that is declared is cut to what the conditions leave of it; a value without one needs both ends.
 
     Args:
         ranges: those that are declared, by the names of columns in the plan.
-        conditions: what must be true of every row.
-        find: the name of a column in the plan, or None.
+        ends: what must be true of every row, as `_list_ends` says it.
+        find: the name of a value in the plan, or None.
     """
     said: dict[str, Range] = {}
-    for condition in conditions:
-        for column, low, high in _list_ends(condition):
-            name = find(column)
-            if name is not None:
-                known = said.get(name, ranges.get(name, (-math.inf, math.inf)))
-                said[name] = max(known[0], low), min(known[1], high)
+    for value, low, high in ends:
+        name = find(value)
+        if name is not None:
+            known = said.get(name, ranges.get(name, (-math.inf, math.inf)))
+            said[name] = max(known[0], low), min(known[1], high)
     return {name: found for name, found in said.items() if -math.inf < found[0] < found[1] < math.inf}
 
 
-def _list_ends(node: exp.Expression) -> list[tuple[exp.Column, float, float]]:
-    """The columns of a condition with what it leaves of them; no more than it says."""
+def _list_ends(node: exp.Expression) -> list[tuple[exp.Expression, float, float]]:
+    """The values of a condition with what it leaves of them; no more than it says."""
     while isinstance(node, exp.Paren):
         node = node.this
-    if isinstance(node, exp.Between) and isinstance(node.this, exp.Column):
+    if isinstance(node, exp.Between):
         low, high = (_read_end(node.args[name]) for name in ("low", "high"))
         if low is None or high is None or node.args.get("negate"):
             return []
@@ -93,10 +105,10 @@ def _list_ends(node: exp.Expression) -> list[tuple[exp.Column, float, float]]:
     if not isinstance(node, _BELOW + _ABOVE):
         return []
     sides, is_below = (node.this, node.expression), isinstance(node, _BELOW)
-    if isinstance(sides[1], exp.Column):
+    if _read_end(sides[1]) is None:
         sides, is_below = (sides[1], sides[0]), not is_below
-    end = _read_end(sides[1]) if isinstance(sides[0], exp.Column) else None
-    if end is None:
+    end = _read_end(sides[1])
+    if end is None or sides[0].find(exp.Column) is None:
         return []
     return [(sides[0], -math.inf, end) if is_below else (sides[0], end, math.inf)]
 
@@ -263,7 +275,7 @@ def _name_columns(scope: Scope, alias: object) -> Scope:
     if len(listed) > len(visible):
         raise Refused("tables.sql_too_many_names", names=len(listed), columns=len(visible), spent="nothing")
     new = [item.name for item in listed] + list(visible)[len(listed) :]
-    return replace(scope, names={"": dict(zip(new, visible.values(), strict=True))})
+    return replace(scope, names={"": dict(zip(new, visible.values(), strict=True))}, own={})
 
 
 def _read_inner(node: exp.Expression, tables: Given) -> Scope:
@@ -308,7 +320,7 @@ def project(select: exp.Select, scope: Scope) -> Scope:
             visible[item.alias] = fresh
             known = known.beside(_declare_computed(fresh, inner, scope))
     declared = scope.declared.without(computed).beside(known)
-    return replace(scope.compute(computed), names={"": visible}, declared=declared)
+    return replace(scope.compute(computed), names={"": visible}, own={}, declared=declared)
 
 
 def _declare_computed(name: str, node: exp.Expression, scope: Scope) -> Declaration:
@@ -323,7 +335,7 @@ def _declare_computed(name: str, node: exp.Expression, scope: Scope) -> Declarat
 
 def _list_columns(scope: Scope, item: exp.Column) -> dict[str, str]:
     """What alias.* stands for."""
-    for name, columns in scope.names.items():
+    for name, columns in scope.names_behind_aliases.items():
         if name.lower() == item.table.lower():
             return dict(columns)
     raise DataError("tables.sql_no_alias", table=item.table)
