@@ -89,7 +89,7 @@ def draw_groups(
             else:
                 draw_panel(axes, labels[:count], values, error, across=", ".join(keys), over_time=_is_over_time(keys))
                 axes.set_ylabel(find_wishes().unit or "")
-            widest = "" if error is None else f" ({say('tables.picture_cells', width=_write_widths(error))})"
+            widest = "" if not error else f" ({say('tables.picture_cells', width=_write_widths(error))})"
             axes.set_title(f"{name}{widest if grid else notes[name]}", loc="left", fontsize=9, color=PALE)
         _frame_groups(figure, panels, footer, "".join(labels) + "".join(keys) + "".join(columns))
         return figure
