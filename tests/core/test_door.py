@@ -12,8 +12,7 @@ from mosha import events
 from mosha.core import errors
 from mosha.core.account import Account, Run
 from mosha.core.language import phrase
-from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng, StatePolicy
 from mosha.core.release import Receipt
 
 SECRET = "HIV-positive-7319"

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from mosha.core.errors import InsecureRandomness, InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise import KeyedRandom, SecureRandom, SeededRandom, discrete_gaussian, discrete_laplace, secure
 from mosha.noise.generators import secure_random as module
 from tests.noise.goodness import rejects

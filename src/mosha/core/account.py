@@ -22,10 +22,9 @@ from mosha.core.errors import (
     WrongUnit,
 )
 from mosha.core.language import say
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.private_log import note_privately
-from mosha.core.randomness import Rng
 from mosha.core.release import Receipt, Release
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Unit

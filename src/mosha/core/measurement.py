@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, runtime_checkable
 
 from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.core.event import Event
 from mosha.core.language import say
 from mosha.core.number import positive_integer, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.showing import Card, Shown, find_widest, write_number
 from mosha.core.unit import Unit
 
-__all__ = ["Measurement", "StatePolicy"]
+__all__ = ["Measurement", "Rng", "StatePolicy"]
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -29,6 +28,20 @@ else:  # a parameter that is left out is anything; Python 3.13 can say so itself
     from typing import TypeVar
 
     Data, Ask, State, Answer, Mapped = (TypeVar(name) for name in ("Data", "Ask", "State", "Answer", "Mapped"))
+
+
+@runtime_checkable
+class Rng(Protocol):
+    """A source of uniform random bytes.
+
+    `secure` is true only for a generator whose output nobody outside can predict;
+    an account refuses every other one.
+    """
+
+    @property
+    def secure(self) -> bool: ...
+
+    def bytes(self, n: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, kw_only=True)

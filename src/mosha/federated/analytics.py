@@ -15,10 +15,9 @@ from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive, real, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import check_bounds
 from mosha.exact.statistic import root_up

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, StateRefused
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.files.atomic import create_file, is_open_to_others
 from mosha.noise import KeyedRandom, secure
 

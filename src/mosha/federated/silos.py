@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, SourceUnavailable
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.federated.federation import Ask
 from mosha.federated.plans.secure_plan import Opened
 from mosha.federated.plans.shared_noise_of_examples import DistributedExamples

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteLaplace, RandomizedResponse
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
-from mosha.core.randomness import Rng
 from mosha.core.unit import Edge
 from mosha.graphs.data.graph import Graph
 from mosha.graphs.data.picture import draw_comparison

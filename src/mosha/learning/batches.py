@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, RunClosed
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.learning.terms import TrainingTerms
 from mosha.mechanisms.plans.sampling import CyclicPoisson, FreshSampling, Shuffled, shuffle
 

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.fingerprint import write_as_stored
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
 from mosha.learning.checking.probe import Losses, check_buffers, probe

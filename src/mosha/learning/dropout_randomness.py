@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.learning.gradients.device import find_generator, fork_randomness
 
 __all__ = ["DropoutCoins"]

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive_integer
-from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Neighbors, Node, Unit
 from mosha.exact.clip import clip_vectors
 from mosha.exact.grid import add_noise

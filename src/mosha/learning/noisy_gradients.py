@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.fingerprint import write_as_stored
-from mosha.core.measurement import Measurement, StatePolicy
+from mosha.core.measurement import Measurement, Rng, StatePolicy
 from mosha.core.options import ClippingName
-from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler
 from mosha.learning.checking.sizes import SmallerSize
 from mosha.learning.dropout_randomness import DropoutCoins

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.learning.batches import Sampler
 from mosha.learning.checking.probe import check_buffers, probe
 from mosha.learning.gradients.engine import Engine

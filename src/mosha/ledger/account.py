@@ -12,10 +12,9 @@ from mosha.core.account import Account, Reservation
 from mosha.core.errors import BudgetExceeded, InvalidParameter, MoshaError, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.question import price_tag
-from mosha.core.randomness import Rng
 from mosha.core.release import Quote
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Member, Unit

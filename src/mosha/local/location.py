@@ -12,11 +12,10 @@ from mosha.core.canvas import draw_as_asked
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.language import Language, say
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls, renamed_argument
 from mosha.core.names.deprecation import warn_of_old_name
 from mosha.core.number import positive, positive_integer, real, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom
 from mosha.local.protocols.planar import STEPS, planar_steps, radius_quantile

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import RandomizedResponse
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.names.deprecation import renamed_method, warn_of_old_name
 from mosha.core.number import positive
-from mosha.core.randomness import Rng
 from mosha.core.unit import Own
 from mosha.local.frequency import Frequency
 from mosha.local.protocols.device import DeviceRandom, draw_below, flip_coin

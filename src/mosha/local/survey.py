@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.language import say
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.names.deprecation import renamed_attribute, warn_of_old_name
-from mosha.core.randomness import Rng
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom

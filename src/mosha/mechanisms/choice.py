@@ -15,10 +15,9 @@ from fractions import Fraction
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Exponential, Pure
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.noisy_statistic import check_moving, exact_steps, title

@@ -12,10 +12,9 @@ from mosha.accounting.numerics.price import round_down, round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms.error_bars import GaussianError

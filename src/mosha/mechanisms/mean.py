@@ -12,11 +12,10 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace, Pure
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
 from mosha.core.options import MissingValue
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.grid import add_noise
 from mosha.exact.statistic import Steps

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive, positive_integer, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.choice import check_candidates

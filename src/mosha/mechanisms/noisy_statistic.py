@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.core.unit import Unit
 from mosha.exact.grid import LARGEST_STEPS, add_noise, to_units
 from mosha.exact.statistic import Statistic, Steps, check_statistic

@@ -12,10 +12,9 @@ from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.events import Approx
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import hash_name, identify, keep_at_most, list_entries, read_rows, rows_per_unit
 from mosha.exact.canonical import canonical_form

@@ -11,10 +11,9 @@ from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.quantile import LocalStatistic
 from mosha.mechanisms.error_bars import LaplaceError

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import RandomizedResponse
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive
-from mosha.core.randomness import Rng
 from mosha.core.unit import Own, Row, Unit
 from mosha.exact.counts import Histogram
 from mosha.noise import exponential_choice, uniform

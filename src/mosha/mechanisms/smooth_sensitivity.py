@@ -10,9 +10,8 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.bounding import rows_per_unit
 from mosha.exact.quantile import LocalStatistic

@@ -10,9 +10,8 @@ from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import SparseVector
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive, positive_integer, real, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.error_bars import laplace_width

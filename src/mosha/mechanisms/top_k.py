@@ -12,10 +12,9 @@ from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Exponential
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, positive_integer, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.choice import check_candidates, exponential_regret

@@ -11,11 +11,10 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import write_as_stored
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, positive_integer
 from mosha.core.options import LossName
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.learning.linear.estimator import explain_variance
 from mosha.learning.linear.losses import LOGIT, SCALE, loss_of, softmax_probabilities

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.fingerprint import write_as_stored
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer
-from mosha.core.randomness import Rng
 from mosha.exact.grid import clamp_steps
 from mosha.exact.statistic import Steps
 from mosha.models.model import RowModel

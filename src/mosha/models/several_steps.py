@@ -12,8 +12,7 @@ import numpy as np
 from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Sensitivity, Steps
 from mosha.learning.linear.descent import gaussian_budget

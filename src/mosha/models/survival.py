@@ -12,10 +12,9 @@ import numpy as np
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import write_as_stored
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive, positive_integer
-from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
 from mosha.exact.grid import add_noise

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.parameters import Real, Size
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise.integers import uniform
 
 __all__ = ["discrete_cauchy", "find_cauchy_width", "flip_coin"]

@@ -17,7 +17,7 @@ from mosha.noise.parameters import format_ratio, generator, probability, scale_r
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.parameters import Real, Size
 
 __all__ = ["bernoulli", "bernoulli_exp", "flips"]

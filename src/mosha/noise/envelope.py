@@ -28,7 +28,7 @@ from mosha.noise.generators.secure_random import SecureRandom, word, words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.generators.secure_random import Words
 
 __all__ = ["Envelope", "Law"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from mosha.noise.generators.secure_random import word
 
 if TYPE_CHECKING:
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
 
 __all__ = [
     "COEFFICIENTS",

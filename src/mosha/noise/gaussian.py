@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.parameters import Real, Size
 
 __all__ = ["GaussianLaw", "add_discrete_gaussian", "discrete_gaussian", "prepare_draws", "scaled_discrete_gaussian"]

@@ -14,7 +14,7 @@ from mosha.noise.parameters import generator, shape_of, whole_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.parameters import Size
 
 __all__ = ["uniform", "uniform_each"]

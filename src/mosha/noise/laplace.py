@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.parameters import Real, Size
 
 __all__ = ["LaplaceLaw", "discrete_laplace", "geometric"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import phrase
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise.generators.replay import KeyedRandom
 from mosha.noise.generators.secure_random import SecureRandom, secure
 

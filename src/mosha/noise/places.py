@@ -18,7 +18,7 @@ from mosha.noise.parameters import TABLES, generator, probability, whole_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.parameters import Real
 
 __all__ = ["bernoulli_places", "choose_places"]

@@ -21,7 +21,7 @@ from mosha.noise.parameters import generator, scale_ratio, shape_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
     from mosha.noise.parameters import Ratio, Real, Size
 
 __all__ = ["exponential_choice", "exponential_choices", "permute_and_flip_choice", "permute_and_flip_choices"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise.coins import bernoulli_exp
 from mosha.noise.gaussian import discrete_gaussian
 from mosha.noise.laplace import geometric

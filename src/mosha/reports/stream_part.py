@@ -16,9 +16,8 @@ from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.language import Language, say
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import real
-from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 from mosha.reports.parts import Part, ReadyPart, join_fingerprints

@@ -7,8 +7,7 @@ from typing import Any, TypedDict
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING, Event
-from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng, StatePolicy
 from mosha.reports.parts import ReadyPart
 
 __all__ = ["PartAnswer", "join_parts"]

@@ -14,10 +14,9 @@ from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import SparseVector
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer, real, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Unit
 from mosha.exact.statistic import Statistic, check_statistic
 from mosha.mechanisms import Count

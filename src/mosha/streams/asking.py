@@ -14,11 +14,10 @@ from mosha.core.budget import Budget, choose_budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint_plan
 from mosha.core.language import say
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import strict_probability
 from mosha.core.question import find_least_budget
-from mosha.core.randomness import Rng
 from mosha.core.release import Release
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Unit

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, SourceUnavailable
 from mosha.core.fingerprint import fingerprint
 from mosha.core.language import say
-from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng, StatePolicy
 from mosha.core.showing import MISSING, Card, write_number
 from mosha.core.unit import Unit
 from mosha.mechanisms.noisy_statistic import title

@@ -16,11 +16,10 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import non_negative, positive
 from mosha.core.options import WindowMethod, choose
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit, Window
 from mosha.exact.statistic import Statistic, check_statistic
 from mosha.mechanisms import Count

@@ -17,10 +17,9 @@ from mosha.connect.plan.source import Source
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint_synthesis
 from mosha.core.language import say
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.number import positive_integer, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.mechanisms.error_bars import gaussian_width

@@ -26,10 +26,9 @@ from mosha.audit.reporting.verdict import Verdict
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive_integer, strict_probability
-from mosha.core.randomness import Rng
 
 __all__ = ["attack"]
 

@@ -23,8 +23,8 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.language import phrase, say
+from mosha.core.measurement import Rng
 from mosha.core.number import positive_integer, probability, strict_probability
-from mosha.core.randomness import Rng
 
 __all__ = ["Guesses", "OneRun", "audit_one_run", "chance_of_guesses", "draw_inclusion", "epsilon_of_guesses", "guess"]
 

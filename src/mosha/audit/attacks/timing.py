@@ -20,10 +20,9 @@ from mosha.audit.reporting.outcome import Outcome
 from mosha.audit.reporting.report import Report
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import non_negative, positive_integer, strict_probability
-from mosha.core.randomness import Rng
 
 __all__ = ["TimingAttack", "attack_timing"]
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from mosha.audit.claims.answers import Raised
 from mosha.core.errors import InvalidParameter
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 
 __all__ = ["Drawn", "Target", "has_failed", "target_of"]
 

@@ -17,10 +17,9 @@ from mosha.audit.attacks.features import lattice
 from mosha.audit.reporting.report import Report
 from mosha.core import events
 from mosha.core.errors import InvalidParameter
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive_integer, strict_probability
-from mosha.core.randomness import Rng
 
 __all__ = ["Check", "Contract", "additive_contract"]
 

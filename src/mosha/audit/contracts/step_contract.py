@@ -17,10 +17,9 @@ from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.contracts.contract import Check, Contract
 from mosha.audit.reporting.fingerprint import fingerprint
 from mosha.core.errors import InvalidParameter
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive_integer, strict_probability
-from mosha.core.randomness import Rng
 
 __all__ = ["step_contract"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.audit.contracts.contract import Check, Contract, judge
+from mosha.core.measurement import Rng
 from mosha.core.number import positive, positive_integer, strict_probability
-from mosha.core.randomness import Rng
 
 __all__ = ["Trainer", "trainer_contract"]
 

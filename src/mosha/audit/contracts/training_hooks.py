@@ -17,8 +17,8 @@ from mosha.audit.attacks.canary import OneRun, audit_one_run, draw_inclusion
 from mosha.audit.contracts.contract import Contract
 from mosha.audit.contracts.trainer import trainer_contract
 from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Rng
 from mosha.core.number import positive_integer, strict_probability
-from mosha.core.randomness import Rng
 
 __all__ = ["Canaries", "TrainingContract"]
 

@@ -10,9 +10,8 @@ import numpy as np
 from mosha import streams as s
 from mosha.audit.claims.neighbors import Proposal
 from mosha.audit.registry import Entry
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.options import BanditMethod
-from mosha.core.randomness import Rng
 from mosha.core.unit import Person, Reading, Window
 from mosha.streams.bandit import ArmRule
 

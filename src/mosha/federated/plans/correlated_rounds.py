@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import RunError, StateRefused
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.exact.grid import LARGEST_STEPS, add_noise
 from mosha.exact.statistic import root_up
 from mosha.federated.clipping import STEPS

@@ -11,8 +11,7 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng, StatePolicy
 from mosha.federated.plans.plan import MOST, FederatedPlan, check_count
 from mosha.federated.round_number import Turn
 from mosha.federated.secure.keys import Ring

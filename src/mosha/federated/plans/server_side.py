@@ -15,10 +15,9 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement, StatePolicy
+from mosha.core.measurement import Measurement, Rng, StatePolicy
 from mosha.core.number import positive_integer, probability
 from mosha.core.options import NoiseName, choose
-from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import add_noise
 from mosha.exact.statistic import root_up

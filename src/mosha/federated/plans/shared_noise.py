@@ -15,8 +15,8 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.fingerprint import fingerprint, stored_as, write_fields
+from mosha.core.measurement import Rng
 from mosha.core.names.calls import renamed_argument
-from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.statistic import root_up
 from mosha.federated.clipping import clip_in_range, lengths

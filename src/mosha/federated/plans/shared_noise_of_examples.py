@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.fingerprint import fingerprint, stored_as, write_fields
+from mosha.core.measurement import Rng
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive
-from mosha.core.randomness import Rng
 from mosha.core.unit import Example
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
 from mosha.federated.plans.secure_plan import Opened, SecurePlan

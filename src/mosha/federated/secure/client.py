@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mosha.core.errors import DataError, InvalidParameter, RunError
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.federated.secure.keys import (
     PrivateKey,
     PublicKeys,

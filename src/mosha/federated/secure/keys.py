@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 
 __all__ = ["PrivateKey", "PublicKeys", "add_mask", "agree_secret", "fresh_pair", "open_letter", "seal_letter"]
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 
 __all__ = ["longest_rounded", "round_within"]
 

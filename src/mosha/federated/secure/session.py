@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Rng
 from mosha.core.names.calls import renamed_argument
 from mosha.core.number import positive_integer
-from mosha.core.randomness import Rng
 from mosha.noise import uniform
 
 __all__ = ["Session"]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 
 __all__ = ["PRIME", "SECRET_BYTES", "SHARE_BYTES", "combine", "split"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.federated.secure.client import SecureClient
 from mosha.federated.secure.keys import Ring
 from mosha.federated.secure.server import SecureServer

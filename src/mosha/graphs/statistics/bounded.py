@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from mosha.core.events import DiscreteLaplace, Pure
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.randomness import Rng
 from mosha.core.unit import Node
 from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.statistics.choice_of_bound import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise import permute_and_flip_choice
 
 __all__ = ["BALANCE", "BALANCE_SHARE", "CHOICE_SHARE", "PENALTY", "balanced_bound", "choose_bound", "powers_of_two"]

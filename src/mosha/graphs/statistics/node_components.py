@@ -7,9 +7,8 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteLaplace, Pure
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive
-from mosha.core.randomness import Rng
 from mosha.core.unit import Node
 from mosha.graphs.statistics.choice_of_bound import CHOICE_SHARE, choose_bound
 from mosha.graphs.statistics.forests import bounded_forest

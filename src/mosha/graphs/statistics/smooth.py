@@ -14,9 +14,8 @@ from mosha.accounting.numerics.price import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx, Pure
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive, probability, strict_probability
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.graphs.data.graph import AnyGraph
 from mosha.graphs.statistics.spread import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.picture import draw_bars
 from mosha.noise.unbounded import unbounded_laplace

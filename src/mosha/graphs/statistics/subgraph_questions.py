@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.options import SubgraphMethod, choose
-from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
 from mosha.graphs.data.graph import AnyGraph
 from mosha.graphs.statistics.bounded import bound_degrees

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteLaplace, RandomizedResponse
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive
-from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import Graph
 from mosha.mechanisms.laplace import laplace_multiplier

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteLaplace, Pure
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive
-from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.exact.canonical import canonical_form
 from mosha.exact.statistic import Sensitivity, Steps

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Pure
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive, positive_integer
-from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import Graph
 from mosha.mechanisms.choice import permute_and_flip_regret

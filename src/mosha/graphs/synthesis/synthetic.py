@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteLaplace, Pure
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive
 from mosha.core.options import SyntheticGraph, choose
-from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import Graph
 from mosha.graphs.statistics.counting import edges

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import positive_integer
-from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.exact.bounding import hash_name, identify, rows_per_unit, to_array
 from mosha.exact.statistic import Sensitivity, Steps, root_up

@@ -18,10 +18,9 @@ from mosha.core.event import NOTHING, Event
 from mosha.core.events import Plan, Selected, ZeroConcentrated
 from mosha.core.fingerprint import fingerprint
 from mosha.core.guarantee import Approx
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import real
 from mosha.core.options import RunsName
-from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 from mosha.learning.choosing.selection_runs import number_of_runs

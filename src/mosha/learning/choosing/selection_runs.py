@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from mosha.accounting.measures.selection import stopping_probability
 from mosha.core.events import Selected
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise import bernoulli
 
 __all__ = ["number_of_runs"]

@@ -22,10 +22,9 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, Plan
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.number import non_negative, positive, positive_integer, strict_probability
 from mosha.core.options import LossName
-from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
 from mosha.exact.grid import add_noise

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.options import LossName
-from mosha.core.randomness import Rng
 from mosha.core.unit import Example, Unit
 from mosha.exact.bounding import count_width
 from mosha.learning.linear.descent import Descent, Floats, logits_of

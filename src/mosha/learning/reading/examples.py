@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.data import DataLoader, Subset, TensorDataset, default_collate
 
 from mosha.core.errors import InvalidParameter, MoshaError
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.exact.bounding import identify, list_entries, to_array
 from mosha.learning.reading.layout import Flat, Layout, Target, to_tensor
 from mosha.mechanisms.plans.sampling import shuffle

@@ -19,8 +19,7 @@ from mosha.accounting.rules import Price
 from mosha.core.account import Account, Reservation
 from mosha.core.errors import AccountFrozen, BudgetExceeded, InvalidParameter, RunClosed, StepFailed
 from mosha.core.event import Event, compose
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 from mosha.ledger.paying.charge import Charge, charge, check_ends, price_charges, write_charging

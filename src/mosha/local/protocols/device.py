@@ -6,7 +6,7 @@ import os
 from typing import NoReturn, final
 
 from mosha.core.errors import InsecureRandomness, InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 
 __all__ = ["DeviceRandom", "draw_below", "draw_subset", "flip_coin"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.randomizer import bytes_for, pack, unpack

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.randomizer import bytes_for

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mosha.core.event import Event
 from mosha.core.events import RandomizedResponse
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.randomizer import bytes_for, draw_in_blocks, pack, unpack

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, get_args
 
+from mosha.core.measurement import Rng
 from mosha.core.options import MeanMethod, choose
-from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.randomizer import Randomizer, pack, unpack

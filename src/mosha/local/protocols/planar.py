@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 
 __all__ = ["STEPS", "planar_steps", "radius_quantile"]

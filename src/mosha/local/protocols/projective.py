@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.points import count_points

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Rng
 from mosha.core.number import positive, positive_integer
-from mosha.core.randomness import Rng
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.randomizer import Randomizer
 

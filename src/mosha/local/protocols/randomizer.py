@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.event import Event
 from mosha.core.events import Pure
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.odds import Odds
 
 if TYPE_CHECKING:

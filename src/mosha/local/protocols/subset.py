@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.device import draw_subset, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.protocol import Protocol

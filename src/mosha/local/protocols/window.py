@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.randomizer import Randomizer, bytes_for, pack, unpack
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import FixedSizeSampled
+from mosha.core.measurement import Rng
 from mosha.core.number import positive, positive_integer
-from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbors
 from mosha.noise import bernoulli_places, choose_places, uniform
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.exact.grid import add_noise, clamp_steps
 from mosha.mechanisms.residuals.axis import Axis, Reals
 from mosha.noise import LARGEST_SCALE, discrete_gaussian

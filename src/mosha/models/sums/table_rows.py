@@ -15,8 +15,7 @@ from mosha.connect.plan.bounding import Truncate, Unbounded
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint_plan
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.unit import Person, Row, Unit
 from mosha.exact.bounding import rows_per_unit
 from mosha.models.sums.row_sums import Examples

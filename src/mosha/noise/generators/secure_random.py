@@ -21,7 +21,7 @@ from mosha.core.errors import InsecureRandomness, InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from mosha.core.randomness import Rng
+    from mosha.core.measurement import Rng
 
     Words: TypeAlias = NDArray[np.unsignedinteger[Any]]
 

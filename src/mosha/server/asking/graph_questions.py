@@ -16,7 +16,7 @@ import numpy as np
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import phrase
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.graphs.question import Answer, Question, answer_of
 from mosha.server.asking.answers import LEVELS, plain_number
 from mosha.server.catalogue.graphs import ASKED

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mosha.core.account import Account, Reservation
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise.unbounded import unbounded_gaussian, unbounded_laplace
 
 __all__ = ["BLOCK", "Law", "Tape"]

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from mosha.core.account import Account
 from mosha.core.errors import AlreadyReleased, HorizonExceeded, InvalidParameter, StateRefused
 from mosha.core.fingerprint import fingerprint
-from mosha.core.measurement import Measurement, StatePolicy
+from mosha.core.measurement import Measurement, Rng, StatePolicy
 from mosha.core.names.calls import explain_wrong_calls
-from mosha.core.randomness import Rng
 from mosha.core.release import Release
 from mosha.exact.bounding import to_array
 from mosha.ledger.paying.codec import decode, encode

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.exact.grid import LARGEST_STEPS, add_noise
 from mosha.mechanisms.residuals.axis import Reals
 from mosha.mechanisms.residuals.residuals import Counts, ResidualNoise

@@ -22,7 +22,7 @@ from mosha.connect.plan.source import Totals
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Failure
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.core.unit import Unit
 from mosha.exact.grid import LARGEST_STEPS, add_noise
 from mosha.mechanisms.residuals.axis import Reals

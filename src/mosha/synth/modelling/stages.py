@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.mechanisms.residuals.axis import Axis, Reals
 from mosha.mechanisms.residuals.residuals import Counts, Measured, ResidualNoise, pack, unpack
 from mosha.synth.measuring.columns import CodedColumn, Wholes

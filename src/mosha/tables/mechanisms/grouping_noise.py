@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING, Event, compose
+from mosha.core.measurement import Rng
 from mosha.core.number import strict_probability
-from mosha.core.randomness import Rng
 from mosha.mechanisms.residuals.axis import Axis, flat_axis
 from mosha.mechanisms.residuals.planning import Workload, best_shares
 from mosha.mechanisms.residuals.residuals import ResidualNoise, Term, cells_of

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING, Event, compose
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace, Pure
+from mosha.core.measurement import Rng
 from mosha.core.number import strict_probability
-from mosha.core.randomness import Rng
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_gaussian, discrete_laplace
 from mosha.noise.parameters import enlarge_scale

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.language import make_note
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise import LARGEST_SCALE
 from mosha.noise.unbounded import unbounded_laplace
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise import exponential_choices, uniform_each
 from mosha.noise.parameters import enlarge_scale
 

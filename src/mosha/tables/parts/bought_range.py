@@ -21,7 +21,7 @@ from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.language import make_note
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.exact.grid import add_noise
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace

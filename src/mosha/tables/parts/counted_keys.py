@@ -13,7 +13,7 @@ from mosha.connect.plan.source import Totals
 from mosha.core.event import Event
 from mosha.core.events import Failure
 from mosha.core.language import Phrase, make_note, phrase
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, JointNoise
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import Limits

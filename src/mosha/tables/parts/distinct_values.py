@@ -13,7 +13,7 @@ from mosha.connect.plan.aggregation import Distinct as DistinctQuestion
 from mosha.core.budget import Budget
 from mosha.core.event import NOTHING, Event
 from mosha.core.language import make_note
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.tables.mechanisms.joint_noise import BoxNoise
 from mosha.tables.parts.additive import Distinct, DistinctSum
 from mosha.tables.parts.assumptions import Guess

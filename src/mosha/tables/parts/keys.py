@@ -21,7 +21,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Approx, DiscreteGaussian, Failure
 from mosha.core.language import make_note
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.core.unit import Neighbors, Person, Row
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.partition_selection import keeping_probabilities

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mosha.core.event import Event
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.part import Frame, Rows, within
 from mosha.tables.parts.shown_groups import MOST_KEYS

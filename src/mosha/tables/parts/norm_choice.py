@@ -16,7 +16,7 @@ from mosha.connect.plan.aggregation import Norms
 from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.exact.grid import add_noise
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace

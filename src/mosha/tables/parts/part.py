@@ -31,8 +31,8 @@ from mosha.connect.plan.relation import Relation
 from mosha.core.budget import Budget
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.event import Event
+from mosha.core.measurement import Rng
 from mosha.core.number import positive
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.tables.parts.key_values import in_utc

@@ -22,8 +22,8 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential, Pure
 from mosha.core.language import make_note
+from mosha.core.measurement import Rng
 from mosha.core.number import strict_probability
-from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
 from mosha.noise import LARGEST_SCALE
 from mosha.tables.mechanisms.quantile_width import (

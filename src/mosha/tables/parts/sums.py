@@ -21,7 +21,7 @@ from mosha.core.errors import Refused
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import Parallel
 from mosha.core.language import Phrase, make_note, phrase
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.tables.mechanisms.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Mean, Sum, fill_each, list_unknown
 from mosha.tables.parts.assumptions import Guess

@@ -16,7 +16,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential
 from mosha.core.language import make_note
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Rng
 from mosha.noise import exponential_choice
 from mosha.noise.parameters import enlarge_scale
 from mosha.tables.parts.bounds import Limits, limits_of

@@ -27,8 +27,7 @@ from mosha.core.account import Run
 from mosha.core.budget import Budget
 from mosha.core.errors import Interrupted, InvalidParameter, SourceUnavailable
 from mosha.core.fingerprint import fingerprint_plan
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 from mosha.core.release import Release
 from mosha.noise import secure
 from mosha.tables.parts.counted_keys import CountedKeys

@@ -18,8 +18,7 @@ from mosha.connect.plan.source import Source
 from mosha.core.budget import Budget
 from mosha.core.event import NOTHING
 from mosha.core.language import make_note
-from mosha.core.measurement import Measurement
-from mosha.core.randomness import Rng
+from mosha.core.measurement import Measurement, Rng
 from mosha.tables.mechanisms.grouping_noise import Grouping
 from mosha.tables.mechanisms.joint_noise import FEW_GROUPS, BoxNoise, GaussianNoise
 from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
