@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from random import SystemRandom
@@ -14,7 +15,7 @@ from mosha.accounting.admission import limit_units
 from mosha.accounting.either import ANY, EitherRule
 from mosha.accounting.measures import concentrated
 from mosha.accounting.measures.concentrated import _least_rho
-from mosha.accounting.numerics.price import OUT_OF_REACH, Price
+from mosha.accounting.numerics.price import OUT_OF_REACH, UNIT, Price
 from mosha.accounting.rules import FREE, PureRule, rule_for
 from mosha.core.errors import Unpriced
 from mosha.events import (
@@ -341,3 +342,19 @@ def test_what_was_admitted_never_reads_as_less_than_the_promise(epsilon: float, 
 def test_a_sum_of_deltas_above_one_can_be_spoken_of() -> None:
     rule = EitherRule.of(1.0, 1e-6)
     assert math.isclose(rule.amount_of(rule.price(Approx(0.1, 0.5) * 3)), 0.3, rel_tol=0.9)
+
+
+def test_what_is_left_is_never_more_than_the_promise_without_what_was_paid() -> None:
+    """Of (3, 1e-6), 2.5000000000000013 were left after 0.5: with the last digit that admission gives."""
+    dice = SystemRandom()
+    rule = EitherRule.of(3.0, 1e-6)
+    assert rule.amount_left(rule.price(Pure(0.5)), "either") == 2.5
+    for way in ("either", "sums"):
+        for _ in range(50):
+            spent = rule.price(Pure(dice.uniform(0, 3)))
+            left = rule.amount_left(spent, way)
+            assert Fraction(left) + Fraction(spent.amount, UNIT) <= 3
+            assert rule.admits(spent + rule.price(Pure(left)), way)
+    spent = rule.price(ZeroConcentrated(rule.rho_alone))
+    assert rule.admits(spent, "concentrated")
+    assert rule.amount_left(spent, "concentrated") == 0

@@ -153,7 +153,8 @@ class EitherRule(Rule):
     def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
         """The largest epsilon of a release with so many units of delta that would still be admitted, rounded down."""
         with_delta = spent + Price(0, delta, 0, delta)
-        left = max(_largest_epsilon(limit, with_delta) for limit in self.limits(way or "either"))
+        rho = self.rho_alone if way == "concentrated" else self.rho
+        left = max(_largest_epsilon(limit, with_delta, (self.epsilon, rho)) for limit in self.limits(way or "either"))
         return min(left, self.epsilon) if left > self.epsilon * 2.0**-49 else 0.0
 
     def _cost(self, part: Event) -> Cost:
@@ -179,18 +180,26 @@ def _units(cost: Cost, part: Event) -> tuple[int, int]:
     return price.amount, price.delta
 
 
-def _largest_epsilon(limit: Price, spent: Price) -> float:
-    """The largest epsilon that one limit still pays for, rounded down."""
+def _largest_epsilon(limit: Price, spent: Price, opened: tuple[float, float]) -> float:
+    """The largest epsilon that one limit still pays for, rounded down.
+
+    Of `opened` = (epsilon, rho), the limits as they were promised: the digit that is given beside them is not told.
+    """
     if not spent <= limit:
         return 0.0
     if limit.amount < ANY:
-        return round_down(Fraction(limit.amount - spent.amount, UNIT))
-    room = round_down(Fraction(limit.rho - spent.rho, UNIT))
+        return _subtract(opened[0], spent.amount)
+    room = _subtract(opened[1], spent.rho)
     low, high = 0.0, room + 2 * math.sqrt(room) + 1e-300
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if concentrated.rho_of_pure(middle) <= room else (low, middle)
     return low
+
+
+def _subtract(limit: float, units: int) -> float:
+    """What a limit without its last digit leaves, rounded down."""
+    return round_down(max(Fraction(0), Fraction(limit) - Fraction(units, UNIT)))
 
 
 def _rest_of_delta(delta: float, *shares: float) -> float:
