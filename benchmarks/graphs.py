@@ -198,8 +198,11 @@ def power_law(edges: int, vertices: int, exponent: float = 2.3) -> np.ndarray[An
     """Pairs of a Chung-Lu graph: public, made up."""
     generator = np.random.default_rng(7)
     weights = (np.arange(vertices) + 10.0) ** (-1 / (exponent - 1))
-    ends = np.searchsorted(np.cumsum(weights / weights.sum()), generator.random((edges, 2)))
-    return np.minimum(ends, vertices - 1).astype(np.int32)
+    sums, pairs = np.cumsum(weights / weights.sum()), np.empty((edges, 2), np.int32)
+    for first in range(0, edges, 2**20):
+        some = pairs[first : first + 2**20]
+        some[:] = np.minimum(np.searchsorted(sums, generator.random(some.shape)), vertices - 1)
+    return pairs
 
 
 def speed() -> list[Row]:

@@ -7,6 +7,7 @@ import pytest
 
 from mosha.graphs import Graph
 from mosha.graphs.data import compiled, sparse
+from mosha.graphs.data.graph import split_rows
 from mosha.graphs.synthesis import generators
 from tests.graphs.real_graphs import GOLDEN, real
 from tests.graphs.small_graphs import every_graph
@@ -98,3 +99,27 @@ def test_stubs_are_matched_without_loops_repetitions_or_edges_that_are_there(
         assert len(np.unique(found)) == len(found)
         assert not np.isin(found, codes).any()
         assert (np.bincount(np.concatenate([low, high]), minlength=vertices) <= stubs).all()
+
+
+@pytest.mark.parametrize("size", [1, 5, 10**6])
+def test_rows_are_split_into_ranges_that_cover_all_vertices_in_order(size: Any) -> None:
+    graph = random_graph(np.random.default_rng(), 60, 150)
+    ranges = list(split_rows(graph.starts, size))
+    assert [vertex for first, last in ranges for vertex in range(first, last)] == list(range(60))
+    for first, last in ranges:
+        assert last == first + 1 or graph.starts[last - 1] - graph.starts[first] < size
+
+
+@pytest.mark.parametrize("triangles", [0, 30, 10**6])
+def test_slices_do_not_change_the_graph_that_is_made(triangles: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = np.random.default_rng()
+    degrees, replayed = source.integers(0, 9, 80), int(source.integers(2**32))
+    made = []
+    for at_once in (5, 2**20):
+        monkeypatch.setattr(generators, "CODES_AT_ONCE", at_once)
+        made.append(generators.clustered_graph(degrees, triangles, np.random.default_rng(replayed)))
+    assert np.array_equal(made[0].starts, made[1].starts)
+    assert np.array_equal(made[0].ends, made[1].ends)
+    again = Graph.of(made[0].pairs(), vertices=80)
+    assert np.array_equal(again.starts, made[0].starts)
+    assert np.array_equal(again.ends, made[0].ends)

@@ -17,10 +17,11 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.names.calls import explain_wrong_calls
 from mosha.core.names.deprecation import renamed_method
 
-__all__ = ["AnyGraph", "Graph", "kernels"]
+__all__ = ["AnyGraph", "Graph", "kernels", "split_rows"]
 
 Integers = NDArray[np.int64]
 MOST_VERTICES = 2**31 - 2
+ENDS_AT_ONCE = 2**20
 
 
 @cache
@@ -28,6 +29,22 @@ def kernels() -> Any:
     """The compiled loops where numba is installed (the extra `graphs`), those of SciPy elsewhere."""
     compiled = importlib.util.find_spec("numba") is not None
     return importlib.import_module("mosha.graphs.data.compiled" if compiled else "mosha.graphs.data.sparse")
+
+
+def split_rows(starts: Integers, size: int = ENDS_AT_ONCE) -> Iterator[tuple[int, int]]:
+    """Ranges of vertices whose rows together have about so many ends: what is made of them at once stays small.
+
+    `starts` are those of a graph; a range is longer than `size` by less than one row.
+
+    >>> list(split_rows(np.array([0, 2, 3, 3, 6]), 3))
+    [(0, 2), (2, 4)]
+    """
+    first = 0
+    while first < len(starts) - 1:
+        last = int(np.searchsorted(starts, starts[first] + size))
+        last = min(max(last, first + 1), len(starts) - 1)
+        yield first, last
+        first = last
 
 
 class AnyGraph(Protocol):
@@ -129,9 +146,15 @@ class Graph:
 
     def pairs(self) -> NDArray[np.int32]:
         """Every edge once, smaller end first, in lexicographic order."""
-        sources = np.repeat(np.arange(self.vertices, dtype=np.int32), self.degrees)
-        up = self.ends > sources
-        return np.stack([sources[up], self.ends[up]], axis=1)
+        found, done = np.empty((self.edge_count, 2), np.int32), 0
+        for first, last in split_rows(self.starts):
+            ends = self.ends[self.starts[first] : self.starts[last]]
+            sources = np.repeat(np.arange(first, last, dtype=np.int32), self.degrees[first:last])
+            up = ends > sources
+            some = found[done : done + int(up.sum())]
+            some[:, 0], some[:, 1] = sources[up], ends[up]
+            done += len(some)
+        return found
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return ((int(u), int(v)) for u, v in self.pairs())

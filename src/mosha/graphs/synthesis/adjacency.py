@@ -20,10 +20,11 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import geometric
 from mosha.noise.unbounded import unbounded_laplace
 
-__all__ = ["NoisyAdjacency", "adjacency", "flip_positions", "flip_rate", "pairs_of_cells"]
+__all__ = ["NoisyAdjacency", "adjacency", "cells_of_pairs", "flip_positions", "flip_rate", "pairs_of_cells"]
 
 MOST_FLIPS = 50_000_000
 COUNT_SHARE = 2.0**-6
+CELLS_AT_ONCE = 2**20
 
 
 def flip_rate(epsilon: float) -> Fraction:
@@ -57,10 +58,28 @@ def pairs_of_cells(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> pairs_of_cells(np.array([0, 1, 2, 3])).tolist()
     [[0, 1], [0, 2], [1, 2], [0, 3]]
     """
-    high = ((1 + np.sqrt(1 + 8.0 * cells)) / 2).astype(np.int64)
-    high -= high * (high - 1) // 2 > cells
-    high += high * (high + 1) // 2 <= cells
-    return np.stack([cells - high * (high - 1) // 2, high], axis=1)
+    pairs = np.empty((len(cells), 2), np.int64)
+    for first in range(0, len(cells), CELLS_AT_ONCE):
+        some = cells[first : first + CELLS_AT_ONCE]
+        high = ((1 + np.sqrt(1 + 8.0 * some)) / 2).astype(np.int64)
+        high -= high * (high - 1) // 2 > some
+        high += high * (high + 1) // 2 <= some
+        pairs[first : first + CELLS_AT_ONCE, 0] = some - high * (high - 1) // 2
+        pairs[first : first + CELLS_AT_ONCE, 1] = high
+    return pairs
+
+
+def cells_of_pairs(pairs: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The cells of the upper triangle, column by column, that pairs (i, j), i < j, stand for.
+
+    >>> cells_of_pairs(np.array([[0, 1], [0, 2], [1, 2], [0, 3]], np.int32)).tolist()
+    [0, 1, 2, 3]
+    """
+    cells = pairs[:, 1].astype(np.int64)
+    cells *= pairs[:, 1] - np.int64(1)
+    cells //= 2
+    cells += pairs[:, 0]
+    return cells
 
 
 @dataclass(frozen=True)
@@ -139,8 +158,7 @@ def adjacency(unit: Unit, epsilon: float, *, count: int) -> Measurement:
         del ask
         if data.vertices != count:
             raise DataError("graphs.wrong_vertices")
-        low, high = data.pairs().astype(np.int64).T
-        cells = np.setxor1d(high * (high - 1) // 2 + low, flip_positions(total, rate, rng), assume_unique=True)
+        cells = np.setxor1d(cells_of_pairs(data.pairs()), flip_positions(total, rate, rng), assume_unique=True)
         noisy = data.edge_count + int(unbounded_laplace(Fraction(laplace_multiplier(share)), 1, rng=rng)[0])
         return {"value": cells, "edges": noisy, "flipped": -math.expm1(-float(rate)), "vertices": count}, state
 

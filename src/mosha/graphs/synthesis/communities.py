@@ -29,6 +29,7 @@ __all__ = ["PartitionScores", "best_partition", "communities", "group_counts"]
 GROUPS = 200
 MOST_COMMUNITIES = 64
 VERTICES_AT_ONCE = 2**14
+PAIRS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,11 @@ def best_partition(
 
 def group_counts(pairs: NDArray[np.generic], label: NDArray[np.generic], groups: int) -> NDArray[np.int64]:
     """How many edges join each two groups: an upper triangle, each edge in one cell."""
-    ends = label[pairs]
-    codes = ends.min(axis=1) * groups + ends.max(axis=1)
-    return np.bincount(codes, minlength=groups * groups).reshape(groups, groups).astype(np.int64)
+    found = np.zeros(groups * groups, np.int64)
+    for first in range(0, len(pairs), PAIRS_AT_ONCE):
+        ends = label[pairs[first : first + PAIRS_AT_ONCE]]
+        found += np.bincount(ends.min(axis=1) * groups + ends.max(axis=1), minlength=groups * groups)
+    return found.reshape(groups, groups)
 
 
 def _find_communities(

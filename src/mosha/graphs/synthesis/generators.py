@@ -53,26 +53,47 @@ def match_stubs(stubs: Integers, taken: Integers, vertices: int, generator: np.r
     Stubs are paired at random; pairs that are loops or edges already go back, and are paired again with others.
     """
     found = np.zeros(0, np.int64)
-    known = np.sort(taken)  # and what is found: kept in order, so that a round sorts what is new alone
+    known = np.sort(taken)  # and what is found: in order, so that a round merges what is new alone
     loose = np.repeat(np.arange(vertices, dtype=np.int32), stubs)
     for attempt in range(ROUNDS):
         if loose.size < 2:
             break
         generator.shuffle(loose)
         codes = _code_pairs(loose[: loose.size // 2 * 2].reshape(-1, 2), vertices)
+        loose = loose[loose.size // 2 * 2 :].copy()
         codes.sort()
         bad = _find_unfit(codes, known, vertices)
         fresh, back = codes[~bad], codes[bad]
         del codes, bad
-        found, known = np.concatenate([found, fresh]), np.insert(known, np.searchsorted(known, fresh), fresh)
+        known = np.concatenate([known, fresh])
+        known.sort(kind="stable")  # two runs in order: merged
+        found = np.concatenate([found, fresh]) if found.size else fresh
+        del fresh
         if attempt % 3 == 2 and back.size and found.size:  # let some kept edges go, so that others can be made
-            free = generator.random(found.size) < min(0.5, 2 * back.size / found.size)
+            free = _toss(found.size, min(0.5, 2 * back.size / found.size), generator)
             freed, found = found[free], found[~free]
             known = np.delete(known, np.searchsorted(known, freed))
             back = np.concatenate([back, freed])
-        ends = np.concatenate([back // vertices, back % vertices]).astype(np.int32)
-        loose = np.concatenate([ends, loose[loose.size // 2 * 2 :]])
+        loose = np.concatenate([_read_codes(back, vertices).T.ravel(), loose])
     return found
+
+
+def _toss(count: int, chance: float, generator: np.random.Generator) -> NDArray[np.bool_]:
+    """So many coins, each up with this chance."""
+    found = np.empty(count, np.bool_)
+    for first in range(0, count, CODES_AT_ONCE):
+        some = found[first : first + CODES_AT_ONCE]
+        some[:] = generator.random(len(some)) < chance
+    return found
+
+
+def _read_codes(codes: Integers, vertices: int) -> NDArray[np.int32]:
+    """The pairs behind their numbers."""
+    pairs = np.empty((len(codes), 2), np.int32)
+    for first in range(0, len(codes), CODES_AT_ONCE):
+        some = codes[first : first + CODES_AT_ONCE]
+        pairs[first : first + CODES_AT_ONCE, 0], pairs[first : first + CODES_AT_ONCE, 1] = np.divmod(some, vertices)
+    return pairs
 
 
 def _code_pairs(pairs: NDArray[np.int32], vertices: int) -> Integers:
@@ -113,22 +134,27 @@ def _draw_inside(blocks: list[Integers], chance: float, vertices: int, generator
         by_size.setdefault(block.size, []).append(block)
     found = [np.zeros(0, np.int64)]
     for size, alike in by_size.items():
-        members = np.stack(alike)
-        one, two = np.triu_indices(size, 1)
-        which, pair = np.nonzero(generator.random((len(alike), one.size)) < chance)
-        left, right = members[which, one[pair]], members[which, two[pair]]
-        found.append(np.minimum(left, right) * vertices + np.maximum(left, right))
+        members, inner = np.stack(alike), size * (size - 1) // 2
+        rows = np.append(0, np.cumsum(np.arange(size - 1, 0, -1)))  # where the pairs (i, i + 1), (i, i + 2), ... start
+        for first in range(0, len(alike) * inner, CODES_AT_ONCE):
+            drawn = generator.random(min(CODES_AT_ONCE, len(alike) * inner - first)) < chance
+            which, pair = np.divmod(first + np.flatnonzero(drawn), inner)
+            one = np.searchsorted(rows, pair, side="right") - 1
+            left, right = members[which, one], members[which, pair - rows[one] + one + 1]
+            found.append(np.minimum(left, right) * vertices + np.maximum(left, right))
     return np.concatenate(found)
 
 
 def _assemble(degrees: Integers, blocks: list[Integers], chance: float, generator: np.random.Generator) -> Graph:
     n = degrees.size
     inside = _draw_inside(blocks, chance, n, generator)
-    ends = np.concatenate([inside // n, inside % n])
-    excess = np.maximum(degrees - np.bincount(ends, minlength=n), 0)
-    codes = np.concatenate([inside, match_stubs(excess, inside, n, generator)])
-    pairs = np.empty((len(codes), 2), np.int32)
-    pairs[:, 0], pairs[:, 1] = codes // n, codes % n
+    excess = degrees.copy()
+    for first in range(0, len(inside), CODES_AT_ONCE):
+        excess -= np.bincount(_read_codes(inside[first : first + CODES_AT_ONCE], n).ravel(), minlength=n)
+    codes = np.concatenate([inside, match_stubs(np.maximum(excess, 0), inside, n, generator)])
+    del inside
+    pairs = _read_codes(codes, n)
+    del codes
     return Graph.of(pairs, vertices=n)
 
 

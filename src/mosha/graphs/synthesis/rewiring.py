@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.graphs.data.graph import Graph
+from mosha.graphs.data.graph import Graph, split_rows
 
 try:
     from numba import njit
@@ -141,5 +141,15 @@ def rewire(graph: Graph, triangles: int, generator: np.random.Generator) -> Grap
             now = int(_exchange_edges(starts, ends, now, int(triangles), drawn))
         if now == triangles or abs(now - before) < 1e-5 * max(triangles, 1):
             break
-    sources = np.repeat(np.arange(graph.vertices, dtype=np.int32), graph.degrees)
-    return Graph.of(np.stack([sources, ends], axis=1), vertices=graph.vertices)
+    _sort_rows(starts, ends)
+    return Graph(starts, ends)
+
+
+def _sort_rows(starts: Array, ends: Array) -> None:
+    """Rows in increasing order, some at a time and where they are: exchanges leave every row its length."""
+    for first, last in split_rows(starts):
+        some = ends[starts[first] : starts[last]]
+        codes = np.repeat(np.arange(last - first) << 32, np.diff(starts[first : last + 1]))
+        codes |= some
+        codes.sort()
+        some[:] = codes & 0xFFFFFFFF

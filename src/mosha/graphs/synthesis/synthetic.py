@@ -20,7 +20,7 @@ from mosha.graphs.statistics.counting import edges
 from mosha.graphs.statistics.degree_questions import degree_sequence
 from mosha.graphs.statistics.ladder import ladder
 from mosha.graphs.statistics.subgraphs import TriangleCount
-from mosha.graphs.synthesis.adjacency import flip_positions, pairs_of_cells
+from mosha.graphs.synthesis.adjacency import cells_of_pairs, flip_positions, pairs_of_cells
 from mosha.graphs.synthesis.communities import communities, group_counts
 from mosha.graphs.synthesis.generators import clustered_graph, round_degrees
 from mosha.mechanisms.laplace import laplace_multiplier
@@ -31,6 +31,7 @@ __all__ = ["KINDS", "synthetic"]
 
 KINDS = ("clustered", "communities", "filter")
 _LESS = 1 - 2.0**-40
+PAIRS_AT_ONCE = 2**20
 
 
 def synthetic(unit: Unit, epsilon: float, *, count: int, kind: SyntheticGraph = "clustered") -> Measurement:
@@ -58,10 +59,21 @@ def synthetic(unit: Unit, epsilon: float, *, count: int, kind: SyntheticGraph = 
 def _sort_pairs(answer: dict[str, object]) -> dict[str, Any]:
     """The pairs as a set, smaller end first and sorted: the order in which they were made may follow the edges."""
     pairs = np.asarray(answer["value"]).reshape(-1, 2)
-    codes = np.minimum(pairs[:, 0], pairs[:, 1]).astype(np.int64) << 32
+    codes = np.minimum(pairs[:, 0], pairs[:, 1]).astype(np.int64)
+    codes <<= 32
     codes |= np.maximum(pairs[:, 0], pairs[:, 1])
-    codes = np.unique(codes)
-    return {**answer, "value": np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1)}
+    codes = _unite(codes)
+    value = np.empty((len(codes), 2), np.int64)
+    np.right_shift(codes, 32, out=value[:, 0])
+    np.bitwise_and(codes, 0xFFFFFFFF, out=value[:, 1])
+    return {**answer, "value": value}
+
+
+def _unite(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each number once and in order; the array is sorted where it is."""
+    codes.sort()
+    again = np.flatnonzero(codes[1:] == codes[:-1])
+    return np.delete(codes, again) if again.size else codes
 
 
 def _generator(rng: Rng) -> Any:
@@ -79,8 +91,12 @@ def _clustered_model(unit: Edge, epsilon: float, count: int) -> Measurement:
         degrees, triangles, size = (part.step(None, data, ask, rng)[0] for part in parts)
         generator = _generator(rng)
         graph = clustered_graph(round_degrees(degrees, size, generator), triangles["value"], generator)
-        shuffled = generator.permutation(count).astype(np.int32)[graph.pairs()]
-        return {"value": shuffled, "edges": size, "triangles": triangles["value"]}, state
+        pairs, numbers = graph.pairs(), generator.permutation(count).astype(np.int32)
+        del graph
+        for first in range(0, len(pairs), PAIRS_AT_ONCE):
+            some = pairs[first : first + PAIRS_AT_ONCE]
+            some[:] = numbers[some]
+        return {"value": pairs, "edges": size, "triangles": triangles["value"]}, state
 
     event = parts[0].event + parts[1].event + parts[2].event
     return Measurement(unit=unit, event=event, step=step, name="synthetic", question=f"synthetic:clustered:{count}")
@@ -112,7 +128,7 @@ def _block_graph(
     label: NDArray[Any], between: NDArray[Any], weights: NDArray[Any], generator: np.random.Generator
 ) -> NDArray[Any]:
     """Between two communities as many edges as the noisy count says, their ends drawn by weight."""
-    members = [np.flatnonzero(label == c) for c in range(len(between))]
+    members = [np.flatnonzero(label == c).astype(np.int32) for c in range(len(between))]
     chances = [weights[m] / weights[m].sum() if m.size else weights[m] for m in members]
     found = []
     for a in range(len(between)):
@@ -120,12 +136,21 @@ def _block_graph(
             most = members[a].size * members[b].size if a != b else members[a].size * (members[a].size - 1) // 2
             wanted = int(min(max(between[a, b], 0), most))
             if wanted:
-                ends = [generator.choice(members[c], size=2 * wanted + 8, p=chances[c]) for c in (a, b)]
-                codes = np.minimum(*ends) * label.size + np.maximum(*ends)
-                codes = np.unique(codes[ends[0] != ends[1]])
-                found.append(generator.permutation(codes)[:wanted])
-    codes = np.concatenate(found) if found else np.zeros(0, np.int64)
-    return np.stack([codes // label.size, codes % label.size], axis=1)
+                ends = np.empty((2, 2 * wanted + 8), np.int32)
+                for side, c in enumerate((a, b)):
+                    for first in range(0, 2 * wanted + 8, PAIRS_AT_ONCE):
+                        some = ends[side, first : first + PAIRS_AT_ONCE]
+                        some[:] = generator.choice(members[c], size=len(some), p=chances[c])
+                ends.sort(axis=0)
+                codes = ends[0].astype(np.int64)
+                codes <<= 32
+                codes |= ends[1]
+                codes = codes[ends[0] != ends[1]]
+                del ends
+                codes = _unite(codes)
+                generator.shuffle(codes)
+                found.append(codes[:wanted].copy())
+    return np.concatenate([codes.view(np.int32).reshape(-1, 2) for codes in found] or [np.zeros((0, 2), np.int32)])
 
 
 def _filter_cells(unit: Edge, epsilon: float, count: int) -> Measurement:
@@ -146,10 +171,11 @@ def _filter_cells(unit: Edge, epsilon: float, count: int) -> Measurement:
             raise DataError("graphs.wrong_vertices")
         size = data.edge_count + int(unbounded_laplace(Fraction(laplace_multiplier(share)), 1, rng=rng)[0])
         rate, stay = _rates(min(max(size, 1), total - 1), total, rest)
-        low, high = data.pairs().astype(np.int64).T
-        own = high * (high - 1) // 2 + low
-        filled = np.setdiff1d(flip_positions(total, rate, rng), own, assume_unique=True)
-        kept = own[[flip_coin(stay.numerator, stay.denominator, rng) for _ in range(own.size)]] if own.size else own
+        own = cells_of_pairs(data.pairs())
+        filled = _leave_out(flip_positions(total, rate, rng), np.sort(own))
+        tossed = (flip_coin(stay.numerator, stay.denominator, rng) for _ in range(own.size))
+        kept = own[np.fromiter(tossed, np.bool_, own.size)]
+        del own
         return {"value": pairs_of_cells(np.concatenate([kept, filled])), "edges": size}, state
 
     return Measurement(
@@ -159,6 +185,16 @@ def _filter_cells(unit: Edge, epsilon: float, count: int) -> Measurement:
         name="synthetic",
         question=f"synthetic:filter:{count}",
     )
+
+
+def _leave_out(cells: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The cells that are not among others; both are in order."""
+    found = np.zeros(len(cells), np.bool_)
+    for first in range(0, len(cells) if others.size else 0, PAIRS_AT_ONCE):
+        some = cells[first : first + PAIRS_AT_ONCE]
+        places = np.minimum(np.searchsorted(others, some), others.size - 1)
+        found[first : first + PAIRS_AT_ONCE] = others[places] == some
+    return cells[~found]
 
 
 def _rates(size: int, total: int, epsilon: float) -> tuple[Fraction, Fraction]:
