@@ -35,6 +35,10 @@ def graphs() -> list[Row]:
         "triangles": (graph.triangles(), np.trace(both @ both @ both) / 6),
         "stars of two": (graph.stars(2), (degrees * (degrees - 1) // 2).sum()),
         "degree sequence": (graph.degree_sequence(), np.sort(degrees)),
+        "degrees, cumulative": (
+            graph.cumulative_degrees(),
+            np.searchsorted(np.sort(degrees), np.arange(VERTICES) + 0.5),
+        ),
         "degree histogram": (graph.degree_histogram(up_to=60), np.bincount(np.minimum(degrees, 60), minlength=61)),
     }
     found = []
@@ -47,7 +51,7 @@ def graphs() -> list[Row]:
             size = min(value.size, expected.size)
             off.append(np.abs(value.reshape(-1)[:size] - expected.reshape(-1)[:size]))
             bars.append(np.broadcast_to(np.ravel(answer.error(0.95)), value.size)[:size])
-        wide = name in ("triangles", "stars of two", "largest degree", "degree sequence")
+        wide = name in ("triangles", "stars of two", "largest degree", "degree sequence", "degrees, cumulative")
         found.append(judge(f"{name} of a graph", np.concatenate(off), np.concatenate(bars), at_least=wide))
     return found
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mosha.cli import main
@@ -21,7 +22,7 @@ def test_a_statistic_is_asked_and_paid(edges: Any, capsys: pytest.CaptureFixture
     for statistic in ("edges", "triangles", "degree-sequence"):
         assert main(["graph", "ask", str(edges), statistic, "--vertices", "60", "--epsilon", "0.5", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
-        assert document["error"] > 0
+        assert np.max(document["error"]) > 0
         assert document["receipt"]["cost"] <= 0.5
     assert main(["graph", "ask", str(edges), "seeds", "--vertices", "60", "--epsilon", "0.5"]) == 0
     assert "seeds" in capsys.readouterr().out

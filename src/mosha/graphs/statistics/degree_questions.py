@@ -13,6 +13,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Edge, Node, Unit
 from mosha.graphs.statistics.bounded import LARGEST_BOUND, bound_degrees
+from mosha.graphs.statistics.degree_bands import find_count_bars, find_degree_bars
 from mosha.graphs.statistics.degrees import (
     consistent_sequence,
     distribution,
@@ -35,8 +36,9 @@ def degree_sequence(unit: Unit, epsilon: float, *, count: int) -> Measurement:
         sequence that the private cumulative histogram stands for.
 
     Units:
-        Degrees. The error bar is simultaneous: all entries stay within it, for isotonic regression never raises the
-        largest error; single entries are far better. At node level there is none.
+        Degrees. The error bars of an answer are those of its entries, each by itself, and narrow where many degrees are
+        alike (`degree_bands`); a forecast is one that all entries keep at once on any graph, for isotonic regression
+        never raises the largest error. At node level there is none.
 
     >>> from mosha import noise
     >>> from mosha.graphs.data.graph import Graph
@@ -52,11 +54,20 @@ def degree_sequence(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     assert isinstance(bar, LaplaceError)
     clean = noisy.map(lambda y: consistent_sequence(y, max(count - 1, 0), variance=bar.standard_deviation**2))
 
-    def error(confidence: float, answer: object) -> float:
-        del answer
-        return laplace_width(bar.scale, 1 - (1 - confidence) / max(count, 1)) + 0.5
+    def error(confidence: float, answer: Any) -> Any:
+        if answer is None:
+            return laplace_width(bar.scale, 1 - (1 - confidence) / max(count, 1)) + 0.5
+        return find_degree_bars(np.asarray(answer, np.float64), max(count - 1, 0), bar.scale, 1 - confidence)
 
-    return replace(clean, error=error, draw=_curve("sorted degrees", "vertices, by degree", "degree"))
+    draw = _curve("sorted degrees", "vertices, by degree", "degree")
+    together = 0.05 / max(count, 1)  # a picture shows the band that holds all entries at once
+    return replace(
+        clean,
+        error=error,
+        draw=lambda answer, seen: draw(
+            answer, None if seen is None else find_degree_bars(answer, max(count - 1, 0), bar.scale, together)
+        ),
+    )
 
 
 def degree_histogram(unit: Unit, epsilon: float, *, length: int) -> Measurement:
@@ -88,31 +99,28 @@ def cumulative_degrees(unit: Unit, epsilon: float, *, count: int) -> Measurement
 
     Units:
         Vertices. The error bar holds for all entries at once: at node level that of the largest noise, which isotonic
-        regression does not raise; at edge level degrees within w of the truth mean counts between those w below and
-        w above, so the bar comes with the answer. What a bound on degrees loses is not in it.
+        regression does not raise; at edge level it is read off the bands of all degrees (`degree_bands`), so it comes
+        with the answer. What a bound on degrees loses is not in it.
     """
     if isinstance(unit, Edge):
         sequence = degree_sequence(unit, epsilon, count=count)
         places = np.arange(max(count, 1)) + 0.5
         counts = sequence.map(lambda degrees: np.searchsorted(degrees, places).astype(np.float64))
+        bar = laplace(SortedDegrees(count), unit=unit, epsilon=epsilon).error
+        assert isinstance(bar, LaplaceError)
         return replace(
-            counts, error=_cumulative_error(sequence), draw=_curve("cumulative degrees", "degree", "vertices")
+            counts, error=_cumulative_error(bar.scale), draw=_curve("cumulative degrees", "degree", "vertices")
         )
     return _apply_to_counts(unit, epsilon, lambda counts: counts, lambda width, _: width)
 
 
-def _cumulative_error(sequence: Measurement) -> Callable[[float, Any], Any]:
-    """The bar of a cumulative histogram that was read off degrees with a bar of their own."""
+def _cumulative_error(scale: float) -> Callable[[float, Any], Any]:
+    """The bar of a cumulative histogram that was read off degrees with noise of this scale."""
 
     def error(confidence: float, answer: object) -> Any:
         if answer is None:
             raise InvalidParameter("graphs.cumulative_without_forecast")
-        assert sequence.error is not None
-        width = math.ceil(sequence.error(confidence, None)) + 1
-        counts = np.asarray(answer, np.float64)
-        below = np.append(np.zeros(min(width, counts.size)), counts[:-width])
-        above = np.append(counts[width:], np.full(min(width, counts.size), counts[-1]))
-        return np.maximum(above - counts, counts - below)
+        return find_count_bars(np.asarray(answer, np.float64), scale, 1 - confidence)
 
     return error
 
