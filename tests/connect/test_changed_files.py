@@ -119,3 +119,18 @@ def test_an_open_table_is_answered_as_one_that_is_opened_anew_or_refused(
         return
     assert change not in {"the person is gone", "texts", "a text among numbers"} or name.endswith(("csv", "gz"))
     assert found == count(DuckDB(threads=1, compiled_from=None).file(tmp_path / place))
+
+
+def test_a_packed_file_that_is_broken_tells_nothing_but_that(tmp_path: Path) -> None:
+    """The error of the unpacking library came out as it was, of a file that broke while it was open, too."""
+    unit = mosha.Person("who", at_most=1)
+    account = mosha.Ledger.memory().account("a", unit=unit, epsilon=1e6)
+    place, packed = tmp_path / "rows.csv.gz", gzip.compress(b"who,x\n1,2\n" * 50)
+    place.write_bytes(packed)
+    table = mosha.protect(place, unit=unit, account=account)
+    place.write_bytes(packed[:10] + b"\xff" * 100)
+    with pytest.raises(DataError):
+        mosha.protect(place, unit=unit)
+    with pytest.raises(DataError):
+        table.count().release(epsilon=1)
+    assert (account.spent, account.failures) == (0, 0)

@@ -62,3 +62,11 @@ def test_cells_in_any_order_give_the_same_ranks_and_nothing_that_is_hidden_is_lo
         for group in range(groups):
             mine = first.cells[first.starts[group] : first.starts[group + 1]]
             assert (np.diff(mine) > 0).all()
+
+
+def test_a_group_that_is_gone_from_a_wider_look_has_no_rows_and_not_those_of_another() -> None:
+    """Its place was that of the last group, whose rows would have counted in two groups."""
+    cells, counts, starts = np.array([3, 5]), np.array([2, 4]), np.array([0, 1, 2])
+    found = rank_choice.Ranked(cells, counts, starts, np.zeros(2, np.bool_)).pick(np.array([1, -1, 0]))
+    assert (found.starts.tolist(), found.cells.tolist(), found.counts.tolist()) == ([0, 1, 1, 2], [5, 3], [4, 2])
+    assert rank_choice.Ranked.empty(0).pick(np.array([-1])).starts.tolist() == [0, 0]

@@ -21,6 +21,7 @@ import glob
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -80,7 +81,7 @@ def header(place: str, separator: str, problem: DataError) -> list[str]:
             if names and found != names:
                 raise DataError("connect.headers_differ", place=place, file=Path(path).name, spent="nothing")
             names = found
-    except (OSError, EOFError, ValueError, csv.Error):
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error):
         names = []
     if not names:
         raise problem from None

@@ -86,8 +86,8 @@ class Ranked:
         return Ranked(self.cells[begin:end], self.counts[begin:end], starts, self.lumps[begin:end])
 
     def pick(self, groups: Integers) -> Ranked:
-        """These groups, in this order."""
-        sizes = np.diff(self.starts)[groups]
+        """These groups, in this order; -1 is one without rows, such as one that was deleted meanwhile."""
+        sizes = np.append(np.diff(self.starts), 0)[groups]
         ends = np.cumsum(sizes)
         places = np.arange(int(sizes.sum())) + np.repeat(self.starts[groups] - ends + sizes, sizes)
         return Ranked(self.cells[places], self.counts[places], np.concatenate([[0], ends]), self.lumps[places])
