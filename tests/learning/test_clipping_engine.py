@@ -1,6 +1,7 @@
 """Clipped sums are those of per-example clipping, for every kind of layer."""
 
 import copy
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -218,3 +219,54 @@ def test_a_pooling_layer_that_stands_in_several_places_is_one_layer() -> None:
     losses_of(model, batch).sum().backward()
     for name, parameter in model.named_parameters():
         assert torch.allclose(found.sums[name], parameter.grad, atol=1e-4), name
+
+
+@pytest.mark.parametrize("memory", [0, 28 << 20], ids=["by products", "formed"])
+@pytest.mark.parametrize("onednn", [True, False], ids=["oneDNN", "without oneDNN"])
+def test_no_contribution_is_longer_than_the_clip_inside_autocast(memory: Any, onednn: Any) -> None:
+    """All entries are just below the middle between two numbers of 8 bits: cutting them makes all norms smaller."""
+    entry = 1 + 2.0**-8 - 2.0**-12
+    model, x, g = nn.Linear(64, 48), torch.full((16, 30, 64), entry), torch.full((16, 30, 48), entry)
+
+    def losses(model: nn.Module) -> torch.Tensor:
+        with torch.autocast("cpu", enabled=False):  # as a training computes them
+            return (model(x) * g).flatten(1).sum(dim=1)  # type: ignore[no-any-return]
+
+    engine = Engine(model, memory=memory)
+    first_alone = lambda norms: (np.arange(norms.shape[1]) == 0) / np.sqrt((norms**2).sum(axis=0))
+    torch._C._set_mkldnn_enabled(onednn)
+    try:
+        with torch.autocast("cpu", torch.bfloat16):
+            found = engine.clip(losses, 16, first_alone)
+    finally:
+        torch._C._set_mkldnn_enabled(True)
+        engine.detach()
+    assert math.sqrt(sum(float(sums.double().square().sum()) for sums in found.sums.values())) <= 1 + 2.0**-11
+
+
+def test_a_bias_whose_numbers_lie_apart_in_memory_is_read_where_they_lie() -> None:
+    """A kernel that reads on from the first number would hand out what lies behind it in memory."""
+    a, b = torch.randn(256, 512), torch.randn(512, 512)
+    for bias in (torch.randn(1).expand(512), torch.randn(1024)[::2]):
+        assert torch.allclose(devices.multiply(a, b, bias), nn.functional.linear(a, b, bias), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("fault", ["absent", "of other arguments", "of 8 bits", "of doubles"])
+def test_a_product_that_is_not_there_or_not_of_single_precision_is_not_used(fault: str, monkeypatch: Any) -> None:
+    right = torch.ops.mkldnn._linear_pointwise
+    found: dict[str, Any] = {
+        "of other arguments": lambda a, b: a @ b.t(),
+        "of 8 bits": lambda a, b, *rest: right(a.bfloat16().float(), b.bfloat16().float(), *rest),
+        "of doubles": lambda a, b, *rest: right(a, b, *rest).double(),
+    }
+    names = type("Names", (), {"_linear_pointwise": staticmethod(found[fault])} if fault in found else {})
+    monkeypatch.setattr(torch.ops, "mkldnn", names)
+    devices._find_product.cache_clear()
+    try:
+        assert devices._find_product() is None
+        a, b = torch.randn(256, 512), torch.randn(512, 512)
+        assert torch.equal(devices.multiply(a, b), nn.functional.linear(a, b))
+    finally:
+        monkeypatch.undo()
+        devices._find_product.cache_clear()
+    assert devices._find_product() is not None

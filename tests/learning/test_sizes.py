@@ -92,11 +92,16 @@ def test_a_second_size_is_looked_for_where_it_pays() -> None:
         assert find_size(scale(), plan) is None
 
 
-def test_a_size_holds_for_the_threads_it_was_tried_with() -> None:
+def test_a_size_holds_for_the_threads_and_the_library_it_was_tried_with() -> None:
     size = SmallerSize(FEW, torch.get_num_threads())
     assert size.has_room(FEW)
     assert not size.has_room(FEW + 1)
     assert not SmallerSize(FEW, torch.get_num_threads() + 1).has_room(1)
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        assert not size.has_room(FEW)
+    finally:
+        torch._C._set_mkldnn_enabled(True)
 
 
 def test_a_training_computes_batches_of_both_sizes_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:

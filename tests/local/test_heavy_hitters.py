@@ -305,3 +305,19 @@ def test_a_declaration_names_the_law_once() -> None:
     assert fields["parts"] == len(WORDS.randomizer.parts)
     assert secure().secure
     assert Frequency(["a", "b"], epsilon=1).id != WORDS.id
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_text_is_found_where_one_hash_function_has_no_reports() -> None:
+    survey = HeavyHitters(longest=3, alphabet=LETTERS, epsilon=8)
+    collector = survey.collector()
+    collector.add(survey.reports(["the"] * 3000))
+    tables = ReportTables.read(survey.prefixes, survey.protocol, collector.counters)
+    supports, reports = tables.supports.copy(), tables.reports.copy()
+    supports[0, 0], reports[0, 0] = 0.0, 0.0
+    found = search_prefixes(survey.prefixes, ReportTables(supports, reports, survey.protocol), kept=64)
+    assert np.isfinite(found.chance).all()
+    assert survey.prefixes.read(found.words[found.chance.argmin()].tolist()) == "the"
+    assert found.chance.min() <= 1e-9
+    silent = search_prefixes(survey.prefixes, ReportTables(0 * supports, 0 * reports, survey.protocol), kept=64)
+    assert (silent.chance == 1).all()

@@ -18,6 +18,7 @@ from mosha.streams import Decayed, Sliding
 from mosha.streams.noise.blt import design
 from mosha.streams.noise.laplace_sums import find_decayed_width, find_width, miss_probability
 from mosha.streams.noise.tree import SignedTree
+from mosha.streams.plan import StreamState
 from mosha.streams.profile import profile_buffers
 from mosha.streams.readout import Instant
 
@@ -197,3 +198,27 @@ def test_bars_of_every_step_are_those_of_the_noise(readout: Any) -> None:
     exact = np.linalg.norm(weights @ noise, axis=1)
     ratios = np.array([told.at(time) for time in range(1, horizon + 1)]) / exact
     assert 1 <= ratios.min() <= ratios.max() < 1.002
+
+
+def _reach(thing: Any, seen: set[int]) -> list[Any]:
+    """All that a function holds on to, and what that holds."""
+    if id(thing) in seen:
+        return []
+    seen.add(id(thing))
+    cells = [cell.cell_contents for cell in getattr(thing, "__closure__", None) or ()]
+    return [thing, *(found for part in cells for found in _reach(part, seen))]
+
+
+def test_a_release_of_a_mean_holds_on_to_nothing_of_the_state_but_what_was_shown() -> None:
+    """A state has exact sums and the randomness of the noise; releases are copied and sent around."""
+    stream = streams.mean(unit=mosha.Reading(), horizon=8, between=(0, 50), epsilon=2.0)
+    account = mosha.Ledger.memory().account("kept", unit=mosha.Reading(), epsilon=10)
+    with account.open(stream) as run:
+        answer = run.step(np.arange(50.0))
+    assert answer.error() > 0
+    assert not any(isinstance(found, StreamState) for found in _reach(answer._error, set()))
+
+
+def test_a_mean_whose_state_was_saved_without_what_was_shown_has_no_bar() -> None:
+    stream = streams.mean(unit=mosha.Reading(), horizon=8, between=(0, 50), epsilon=2.0)
+    assert stream.find_error(stream.init()) is None

@@ -151,10 +151,13 @@ def mean_of(stream: Stream, parts: MeanParts) -> Stream:
             return np.array([quotient(count, away) for count, away in shown]), state
         return quotient(*shown.tolist()), state
 
-    def error_from(state: StreamState) -> Callable[[float, Any], Any]:
+    def error_from(state: StreamState) -> Callable[[float, Any], Any] | None:
+        if state.shown is None:  # saved before states held what was shown
+            return None
+        found, last = np.atleast_2d(state.shown), state.time  # a release keeps nothing else of a state: it is secret
+
         def error(confidence: float, answer: object) -> Any:
-            found = np.atleast_2d(state.shown)
-            steps = range(state.time - len(found) + 1, state.time + 1)
+            steps = range(last - len(found) + 1, last + 1)
             widths = [
                 find_mean_width(stream.plan, parts.half, pair, step, confidence)
                 for pair, step in zip(found.tolist(), steps, strict=True)

@@ -45,7 +45,7 @@ class Stream(Measurement):
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict, repr=False)
     replan: Callable[..., Stream] | None = field(default=None, repr=False, compare=False)
-    error_from: Callable[[StreamState], Callable[[float, Any], Any]] | None = field(
+    error_from: Callable[[StreamState], Callable[[float, Any], Any] | None] | None = field(
         default=None, repr=False, compare=False
     )
 

@@ -41,7 +41,7 @@ class Computation(NamedTuple):
 
 @dataclass(frozen=True)
 class SmallerSize:
-    """A second number of units that a physical batch may have; it holds for so many threads of PyTorch.
+    """A second number of units that a physical batch may have; it holds for so many threads, with or without oneDNN.
 
     >>> SmallerSize(32, torch.get_num_threads()).has_room(30)
     True
@@ -49,10 +49,12 @@ class SmallerSize:
 
     units: int
     threads: int
+    onednn: bool = True
 
     def has_room(self, units: int) -> bool:
         """Whether so many units are computed in this size."""
-        return units <= self.units and torch.get_num_threads() == self.threads
+        alike = torch.get_num_threads() == self.threads and torch.backends.mkldnn.enabled == self.onednn
+        return alike and units <= self.units
 
 
 def find_smaller_size(
@@ -83,7 +85,7 @@ def find_smaller_size(
         kept.restore()
         for module, was in training.items():
             module.training = was
-    return SmallerSize(size, torch.get_num_threads()) if alike else None
+    return SmallerSize(size, torch.get_num_threads(), bool(torch.backends.mkldnn.enabled)) if alike else None
 
 
 def _are_alike(engine: Engine, losses: Losses, public: Flat, few: Flat, each: int, targets: int) -> bool:

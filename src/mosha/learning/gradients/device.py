@@ -27,6 +27,7 @@ __all__ = [
     "fork_randomness",
     "hold_kernels",
     "is_large",
+    "keep_precision",
     "multiply",
     "place_rows",
 ]
@@ -152,6 +153,14 @@ def compute_exactly() -> AbstractContextManager[None]:
     return _exact_products()
 
 
+def keep_precision(device: torch.device) -> AbstractContextManager[object]:
+    """Inside, operations take the precision that their numbers have, also where a whole step stands inside autocast.
+
+    Autocast would cut what norms are computed from to 8 bits, and not what is summed.
+    """
+    return torch.autocast(device.type, enabled=False) if torch.is_autocast_enabled(device.type) else nullcontext()
+
+
 def hold_kernels(device: torch.device) -> AbstractContextManager[None]:
     """Inside, kernels of a device give the same for the same shapes and values, or PyTorch refuses.
 
@@ -172,7 +181,7 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     if is_large(a, b) and a.dtype == b.dtype == torch.float32 and a.device == b.device == CPU:
         product = _find_product() if torch._C._get_mkldnn_enabled() else None  # noqa: SLF001
         if product is not None:
-            return product(a, b, bias, "none", [], "")
+            return product(a, b, None if bias is None else bias.contiguous(), "none", [], "")  # it reads no strides
     return functional.linear(a, b, bias)
 
 
@@ -187,10 +196,13 @@ def is_large(a: Tensor, b: Tensor) -> bool:
 
 @lru_cache(maxsize=1)
 def _find_product() -> Callable[..., Tensor] | None:
-    """The product of oneDNN that PyTorch's compiler uses, where this PyTorch has it and it multiplies."""
+    """The product of oneDNN that PyTorch's compiler uses, where this PyTorch has it and it multiplies all 24 bits."""
+    a, ones = (torch.full((256, 16), entry, dtype=torch.float32, device=CPU) for entry in (1 + 2.0**-20, 1.0))
     try:
         product = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001
-        right = product(torch.full((2, 3), 2.0), torch.ones(4, 3), torch.ones(4), "none", [], "")
+        with compute_exactly():
+            found = product(a, ones, ones[:, 0].contiguous(), "none", [], "")
     except (AttributeError, RuntimeError, TypeError):
         return None
-    return product if torch.equal(right, torch.full((2, 4), 7.0)) else None
+    wanted = torch.full((256, 256), 17 + 2.0**-16, dtype=torch.float32, device=CPU)  # so are all sums on the way
+    return product if found.dtype == wanted.dtype and torch.equal(found, wanted) else None

@@ -23,7 +23,7 @@ from mosha.learning.gradients.any_module import AnyForward
 from mosha.learning.gradients.attention import attention_forward, is_plain_attention
 from mosha.learning.gradients.convolution import convolution_forward, pool_forward
 from mosha.learning.gradients.dense import dense_forward
-from mosha.learning.gradients.device import compute_exactly, find_device, hold_kernels
+from mosha.learning.gradients.device import compute_exactly, find_device, hold_kernels, keep_precision
 from mosha.learning.gradients.embedding import bag_forward, embedding_forward
 from mosha.learning.gradients.normalization import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.gradients.norms import RowNorms
@@ -174,7 +174,8 @@ class Engine:
         with hold_kernels(self.device), self.tape.record(rows, each):
             values = losses(self.model)
             check_losses(values, rows)
-            values.sum().backward()  # type: ignore[no-untyped-call]
+            with keep_precision(self.device):
+                values.sum().backward()  # type: ignore[no-untyped-call]
         self._check_outside()
         return values.detach()
 
@@ -183,7 +184,7 @@ class Engine:
     ) -> Batch:
         """What the tape holds after a backward pass, clipped and summed; gradients count `scale` times."""
         self._check_outside()
-        with torch.no_grad(), hold_kernels(self.device), compute_exactly():
+        with torch.no_grad(), hold_kernels(self.device), keep_precision(self.device), compute_exactly():
             records, self.tape.records = _merge_records(self.tape.records), {}
             if losses is None:
                 losses = torch.zeros(self.tape.units * self.tape.each)

@@ -15,6 +15,7 @@ __all__ = ["Discovery", "LevelTables", "search_prefixes"]
 Supports = NDArray[np.float64]  # rows x candidates
 
 _AHEAD = 3.0  # standard deviations by which a row may say more than the one that says least
+_SILENT = 1e9  # and by so many where it has not one report: then it is never the one that says least
 _RIVALS = 8  # so many for each that is followed are compared bucket by bucket
 
 
@@ -136,12 +137,19 @@ def search_prefixes(prefixes: Prefixes, tables: LevelTables, *, kept: int) -> Di
 
 def _pool(supports: Supports, mean: Supports, spread: Supports) -> NDArray[np.float64]:
     """By how many standard deviations of noise alone the supports of all rows together stand out."""
-    return np.asarray((supports - mean).sum(axis=0) / np.sqrt((spread**2).sum(axis=0)))
+    return np.asarray((supports - mean).sum(axis=0) / np.sqrt(np.maximum((spread**2).sum(axis=0), 1e-18)))
+
+
+def _stand_out(supports: Supports, mean: Supports, spread: Supports) -> Supports:
+    """By how many standard deviations of noise alone each row stands out."""
+    found: Supports = np.full(supports.shape, _SILENT)
+    np.divide(supports - mean, spread, out=found, where=spread > 0)
+    return found
 
 
 def _agree(supports: Supports, mean: Supports, spread: Supports) -> Supports:
     """The supports, no row far ahead of the one that says least."""
-    least = ((supports - mean) / spread).min(axis=0)
+    least = _stand_out(supports, mean, spread).min(axis=0)
     return np.asarray(np.minimum(supports, mean + (least + _AHEAD) * spread))
 
 
@@ -153,7 +161,8 @@ def _settle(supports: Supports, buckets: NDArray[np.int64], mean: Supports, spre
     own = np.zeros(supports.shape, np.bool_)
     for row, places in enumerate(buckets):
         own[row, np.unique(places, return_index=True)[1]] = True
-    found = (supports - mean) / spread
+    own &= spread > 0
+    found = _stand_out(supports, mean, spread)
     most = np.where(own.any(axis=0), np.where(own, found, -np.inf).max(axis=0), found.min(axis=0))
     return np.asarray(np.minimum(supports, mean + most * spread))
 
