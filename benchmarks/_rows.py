@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,21 +18,27 @@ class Row:
     """One comparison.
 
     `ratio` is how many times better we are than `peer` (above 1: better), `bar` what was promised
-    (None: only shown), `most` what it may be at most (a share of bars that hold, which should not be wider than they
-    say). `ours` and `theirs` say the same in the unit of the thing, for orientation.
+    (None: only shown; two numbers where it may be too large as well, as the share of bars that hold). `ours` and
+    `theirs` say the same in the unit of the thing, for orientation.
     """
 
     what: str
     peer: str
     ratio: float
-    bar: float | None = None
+    bar: float | tuple[float, float] | None = None
     ours: str = ""
     theirs: str = ""
-    most: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        if self.bar is None:
+            return -math.inf, math.inf
+        return self.bar if isinstance(self.bar, tuple) else (self.bar, math.inf)
 
     @property
     def cleared(self) -> bool:
-        return (self.bar is None or self.ratio >= self.bar) and (self.most is None or self.ratio <= self.most)
+        least, most = self.ends
+        return least <= self.ratio <= most
 
 
 def best_cpu(work: Sequence[Callable[[], object]], *, repeats: int = 7) -> list[float]:
@@ -55,8 +62,8 @@ def table(rows: Sequence[Row]) -> str:
             row.peer,
             row.theirs,
             f"{row.ratio:,.0f}" if row.ratio >= 100 else f"{row.ratio:.3g}",
-            ("" if row.bar is None else f"{row.bar:g}") + ("" if row.most is None else f" to {row.most:g}"),
-            "" if row.cleared else "BELOW" if row.bar is not None and row.ratio < row.bar else "ABOVE",
+            " to ".join(f"{end:g}" for end in row.ends if math.isfinite(end)),
+            "" if row.cleared else "ABOVE" if row.ratio > row.ends[1] else "BELOW",
         )
         for row in rows
     ]

@@ -235,7 +235,7 @@ def judge(what: str, off: Reals, bars: Reals, *, at_least: bool = False) -> Row:
     narrower = float(np.mean(off <= np.floor(bars[0]) - 1)) if whole else 1.0
     if narrower < LEAST:  # of whole numbers a bar that is one less holds too seldom
         return Row(what, "bars that hold; one less", held, LEAST, said, f"{narrower:.3g}")
-    return Row(what, "bars that hold", held, LEAST, said, "", None if at_least else MOST)
+    return Row(what, "bars that hold", held, LEAST if at_least else (LEAST, MOST), said)
 
 
 def streams() -> list[Row]:

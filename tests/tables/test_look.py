@@ -307,10 +307,10 @@ def test_no_statement_is_run_whose_form_was_not_looked_at(whose: Any, asked: Any
     rows = {name: values * 40 for name, values in ROWS.items()} | {"id": [n % 40 for n in range(800)]}  # type: ignore[operator]
     paying = mosha.Ledger.memory().account("visits", unit=UNITS[whose], epsilon=1e4, delta=0.1)
     table = mosha.protect(pa.table(rows), unit=UNITS[whose], account=paying, engine=engine)
-    make, run, read, looked, ran = engine._plans.make, engine._plans.run, engine._plans.read, set(), []
+    make, run, read, looked, ran = engine._plans.make, engine._plans.run, engine._plans.read_batches, set(), []
     engine._plans.make = lambda statement, **options: (looked.add(form(statement)), make(statement, **options))[1]
     engine._plans.run = lambda statement: (ran.append(form(statement)), run(statement))[1]
-    engine._plans.read = lambda statement, rows: (ran.append(form(statement)), read(statement, rows))[1]
+    engine._plans.read_batches = lambda statement, rows: (ran.append(form(statement)), read(statement, rows))[1]
     for group in GROUPS.values():
         looked.clear()
         ran.clear()

@@ -53,7 +53,7 @@ class SmallerSize:
 
     def has_room(self, units: int) -> bool:
         """Whether so many units are computed in this size."""
-        alike = torch.get_num_threads() == self.threads and torch.backends.mkldnn.enabled == self.onednn
+        alike = torch.get_num_threads() == self.threads and bool(torch.backends.mkldnn.enabled) == self.onednn
         return alike and units <= self.units
 
 
