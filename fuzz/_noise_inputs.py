@@ -10,6 +10,7 @@ draws may tell the tables apart.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
 import math
@@ -28,7 +29,7 @@ from mosha.tables.mechanisms import joint_noise
 from mosha.tables.mechanisms import quantile_width as windows
 from mosha.tables.mechanisms import rank_choice as points
 from mosha.tables.parts import bought_range as ranges
-from mosha.tables.parts import counted_keys, keys, norm_choice, quantiles, top
+from mosha.tables.parts import counted_keys, keys, norm_choice, quantiles, shown_groups, top
 
 SLACK = 1e-9
 FAR = 1 << 45
@@ -218,7 +219,7 @@ class Listener:
         return choose
 
     def choices(self, scores: Any, starts: Any, scale: Any, *, weights: Any, rng: Any) -> Any:
-        """One candidate of each piece: gaps and cells in turn, a gap at either end."""
+        """One run of points of equal score of each piece."""
         del rng
         pieces, offsets = self.sought
         chosen = []
@@ -227,7 +228,7 @@ class Listener:
             span = int(pieces.low[piece]), int(pieces.high[piece])
             at, offset = self._point(cells, span, scores[begin:end], weights[begin:end], scale)
             chosen.append(begin + at)
-            offsets += [] if offset is None else [offset]
+            offsets.append(offset)
         return np.array(chosen, np.int64)
 
     def _point(self, cells: Any, span: Any, scores: Any, weights: Any, scale: Any) -> tuple[Any, ...]:
@@ -237,18 +238,18 @@ class Listener:
             cells.size and not low <= cells[0] <= cells[-1] <= high
         ):
             raise Apart("cells out of order or out of their span")
-        gaps = [max(b - a - 1, 0) for a, b in itertools.pairwise(edges)]
-        if weights[::2].tolist() != gaps or weights[1::2].tolist() != [1] * cells.size:
+        ends = list(itertools.accumulate(weights.tolist(), initial=low))  # runs lie one behind the other
+        if min(weights.tolist()) < 0 or ends[-1] != high + 1:
             raise Apart("weights that are not the numbers of points")
+        run_of = lambda point: bisect.bisect_right(ends, point) - 1
+        known = [scores[run_of(cell)] for cell in cells.tolist()]
+        between = [scores[run_of(a + 1)] if b - a > 1 else 0 for a, b in itertools.pairwise(edges)]
         near = [low, high, *(int(c) + s for c in cells.tolist()[:50] for s in (-1, 0, 1))]
         point = self.decide(
             lambda: min(max(self.generator.choice([*near, self.generator.randint(low, high)]), low), high)
         )
-        self.note("point", (edges, scores[1::2].tolist() + scores[::2].tolist(), span), scale, "level", self.depth)
-        place = int(np.searchsorted(cells, point, side="left"))
-        if place < cells.size and int(cells[place]) == point:
-            return 2 * place + 1, None
-        return 2 * place, point - edges[place] - 1
+        self.note("point", (edges, [*known, *between], span), scale, "level", self.depth)
+        return run_of(point), point - ends[run_of(point)]
 
     def offset(self, bounds: Any, *, rng: Any) -> Any:
         del rng
@@ -317,9 +318,43 @@ STAGES = (
     (keys.KeySelection, "select"),
     (counted_keys.CountedKeys, "select"),
     (top.TopSelection, "select"),
-    (quantiles.QuantilesPart, "points"),
-    (quantiles.QuantilesPart, "around"),
+    (quantiles.QuantilesPart, "_choose"),
+    (quantiles.QuantilesPart, "_around"),
 )
+
+
+def hear_once(original: Any) -> Any:
+    """Cells come in one batch here, so that both tables choose for all groups in one order."""
+
+    def answer_in_batches(question: Any, use: Any) -> None:
+        batches: list[Any] = []
+        original(question, batches.append)
+        if len(batches) > 1:
+            raise Apart("cells in several batches: this search does not know them")
+        for totals in batches:
+            use(totals)
+
+    return answer_in_batches
+
+
+class Places(shown_groups.GroupPlaces):
+    """Knows how many groups there are."""
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__(frame)
+        self.count = frame.groups
+
+
+def rank_all(original: Any) -> Any:
+    """Groups without rows stand among the others, where one table alone has rows of them."""
+
+    def rank(places: Any, totals: Any) -> Any:
+        here, ranked = original(places, totals)
+        where = np.full(places.count, -1)
+        where[here] = np.arange(len(here))
+        return np.arange(places.count), ranked.pick(where)
+
+    return rank
 
 
 @contextlib.contextmanager
@@ -345,6 +380,9 @@ def listening(listener: Any) -> Iterator[None]:
         descend = listener.descend(points.descend)
         put(points, "descend", descend)
         put(quantiles, "descend", descend)
+        put(quantiles, "answer_in_batches", hear_once(quantiles.answer_in_batches))
+        put(quantiles, "_rank", rank_all(quantiles._rank))
+        put(quantiles, "GroupPlaces", Places)
         put(keys, "bernoulli", listener.coins)
         put(keys.KeySelection, "_pick_few", listener.pick_few(keys.KeySelection._pick_few))
         put(counted_keys, "find_threshold", listener.judged(counted_keys.find_threshold))
