@@ -25,6 +25,7 @@ from unittest import mock
 import numpy as np
 
 import mosha
+from mosha.connect.engines.source import answer_in_batches
 from mosha.tables.mechanisms import joint_noise
 from mosha.tables.mechanisms import quantile_width as windows
 from mosha.tables.mechanisms import rank_choice as points
@@ -380,7 +381,7 @@ def listening(listener: Any) -> Iterator[None]:
         descend = listener.descend(points.descend)
         put(points, "descend", descend)
         put(quantiles, "descend", descend)
-        put(quantiles, "answer_in_batches", hear_once(quantiles.answer_in_batches))
+        put(quantiles, "answer_in_batches", hear_once(answer_in_batches))
         put(quantiles, "_rank", rank_all(quantiles._rank))
         put(quantiles, "GroupPlaces", Places)
         put(keys, "bernoulli", listener.coins)
